@@ -1,0 +1,42 @@
+"""Which families there are. A family is one file (or small room) that calls `@register("name")`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import TypeVar
+
+from chainrule.errors import ConfigError, suggest
+from chainrule.models.base import Model
+
+# name -> (module that defines it, one line for `chainrule models`); listed, so that asking imports nothing.
+BUILT_IN: dict[str, tuple[str, str]] = {
+    "ngram": ("chainrule.models.ngram", "counts of the last few symbols, smoothed; trained in seconds"),
+}
+M = TypeVar("M", bound=type[Model])
+_FAMILIES: dict[str, type[Model]] = {}
+
+
+def register(name: str) -> Callable[[M], M]:
+    """Make a family known under `name`: laws, flags, scoring, search and saving come with it."""
+
+    def keep(family: M) -> M:
+        family.family = name
+        _FAMILIES[name] = family
+        return family
+
+    return keep
+
+
+def family(name: str) -> type[Model]:
+    """The class behind a family's name."""
+    if name not in _FAMILIES and name in BUILT_IN:
+        import_module(BUILT_IN[name][0])
+    if name not in _FAMILIES:
+        raise ConfigError(f"There is no model family {name!r}. {suggest(name, families())}")
+    return _FAMILIES[name]
+
+
+def families() -> list[str]:
+    """All names, built-in and registered since."""
+    return sorted({*BUILT_IN, *_FAMILIES})

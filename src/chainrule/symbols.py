@@ -1,0 +1,6 @@
+"""The ids every alphabet begins with."""
+
+# PAD, BOS and MASK are read, never spoken: their probability is 0.
+PAD, BOS, EOS, UNK, MASK = range(5)
+SPECIALS = ("<pad>", "<s>", "</s>", "<unk>", "<mask>")
+FIRST = len(SPECIALS)  # the first id of a symbol of the data

@@ -1,0 +1,193 @@
+"""The family `ngram`: what was seen after the last few symbols, smoothed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+
+from chainrule.config import option
+from chainrule.errors import ConfigError, ModelError
+from chainrule.models.base import Model, ModelConfig, State
+from chainrule.models.ngram import query
+from chainrule.models.ngram.estimate import SMOOTHINGS, Estimate, estimate
+from chainrule.models.ngram.parts import count_in_parts
+from chainrule.models.ngram.prune import kept_nodes, pruned
+from chainrule.models.ngram.space import Space, space_for
+from chainrule.models.ngram.trie import Trie, count_ngrams
+from chainrule.models.registry import register
+from chainrule.runtime import in_threads, threads
+from chainrule.symbols import BOS, EOS, FIRST
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+PIECE = 1 << 18  # ids scored by one thread at a time
+
+
+@dataclass(frozen=True, kw_only=True)
+class NgramConfig(ModelConfig):
+    """How far an n-gram looks back and how it treats what it never saw."""
+
+    order: int = option(5, "how many symbols a count spans, the predicted one included", low=1, high=9)
+    smoothing: str = option("kneser-ney", "how unseen n-grams get their share", choices=(*SMOOTHINGS, "given"))
+    k: float = option(1.0, "what add-k smoothing adds to every count", low=1e-9)
+    prune: tuple[int, ...] = option(
+        (), "forget n-grams seen at most this often, by order, the last for all longer: 0,0,1", low=0
+    )
+    memory: int | None = option(None, "sort in parts on disk within this much memory, such as 2G", low=1_000_000)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.prune and (self.prune[0] != 0 or list(self.prune) != sorted(self.prune)):
+            raise ConfigError(
+                f"--prune {','.join(map(str, self.prune))}: thresholds begin with 0 and never fall, as in 0,0,1,2 "
+                "(to forget rare single symbols, use --min-count)."
+            )
+
+
+@dataclass(frozen=True)
+class NgramState(State):
+    """The longest ending of the history that was ever seen, as a node, and how long the history is."""
+
+    nodes: Tensor  # (B,) int64
+    seen: Tensor  # (B,) int64, at most order - 1
+
+
+@register("ngram")
+class Ngram(Model):
+    """Counts in a trie; reading is a walk through it."""
+
+    Config: ClassVar[type[ModelConfig]] = NgramConfig
+    config: NgramConfig
+
+    def __init__(self, config: NgramConfig, arrays: Mapping[str, np.ndarray], notes: tuple[str, ...] = ()) -> None:
+        self.config = config
+        self._arrays = dict(arrays)
+        self.notes = notes
+        self.levels = np.ascontiguousarray(arrays["levels"])
+        self.word, self.child, self.link = arrays["word"], arrays["child"], arrays["link"]
+        self.logs, self.backoff = arrays["logs"], arrays["backoff"]
+        self.silent = np.zeros(config.alphabet, np.bool_)
+        self.silent[list(config.silent)] = True
+        self.even = -math.log((~self.silent).sum()) if config.smoothing == "add-k" else 0.0
+
+    @classmethod
+    def learn(cls, config: NgramConfig, ids: np.ndarray) -> Self:
+        """Count and estimate; `ids` are whole sequences one after another, each `BOS … EOS`."""
+        if config.smoothing == "given":
+            raise ConfigError(f"--smoothing given is for imported models. Choose one of {', '.join(SMOOTHINGS)}.")
+        speakable = np.ones(config.alphabet, np.bool_)
+        speakable[list(config.silent)] = False
+        with space_for(config.memory) as space:
+            trie = cls._count(config, ids, space)
+            kept = kept_nodes(trie, config.prune) if any(config.prune) else None
+            found = estimate(trie, speakable, config.smoothing, config.k, kept, space)
+            if kept is not None:
+                trie, found = pruned(trie, found, kept)
+        return cls(config, _named(trie, found), found.notes)
+
+    @staticmethod
+    def _count(config: NgramConfig, ids: np.ndarray, space: Space) -> Trie:
+        if config.memory is None:
+            return count_ngrams(ids, config.alphabet, config.order, space)
+        return count_in_parts(ids, config.alphabet, config.order, config.memory, space)
+
+    @classmethod
+    def tiny(cls, seed: int = 0) -> Self:
+        """A trigram of a few random sequences, for the laws."""
+        rng = np.random.default_rng(seed)
+        rows = [[BOS, *rng.integers(FIRST, FIRST + 6, size), EOS] for size in rng.integers(1, 9, 24)]
+        config = NgramConfig(alphabet=FIRST + 6, order=3)
+        return cls.learn(config, np.concatenate(rows).astype(np.int32))
+
+    def start(self, batch: int, source: Any = None) -> NgramState:
+        import torch
+
+        if source is not None:
+            raise ModelError("An n-gram reads no source. Fit an encoder-decoder to write from one.")
+        nothing = torch.zeros(batch, dtype=torch.int64)
+        return NgramState(nothing, nothing)
+
+    def read(self, tokens: Tensor, state: State) -> tuple[Tensor, NgramState]:
+        import torch
+
+        assert isinstance(state, NgramState)
+        nodes, seen = state.nodes.numpy().copy(), state.seen.numpy().copy()  # (B,), (B,)
+        hidden = np.empty((*tokens.shape, 2), np.int64)
+        symbols = np.ascontiguousarray(tokens.numpy(), np.int32)
+        query.advance(self.word, self.child, self.link, self.levels, len(self.backoff), symbols, nodes, seen, hidden)
+        return torch.from_numpy(hidden), NgramState(torch.from_numpy(nodes), torch.from_numpy(seen))  # (B, T, 2)
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        import torch
+
+        contexts = np.ascontiguousarray(hidden.numpy().reshape(-1, 2))  # (B T, 2)
+        out = np.empty((len(contexts), self.config.alphabet), np.float32)
+        query.distributions(*self._tables, contexts, out)
+        return torch.from_numpy(out).reshape(*hidden.shape[:-1], -1)  # (B, T, V)
+
+    def score_ids(self, ids: np.ndarray, batch: int = 0) -> np.ndarray:
+        """Look up the one number per symbol; sequences are shared out among threads, and torch is not needed."""
+        return self._walk(ids, with_orders=False)[0]
+
+    def facts(self, ids: np.ndarray) -> Mapping[str, np.ndarray]:
+        """`order`: the length of the n-gram that gave each probability."""
+        return {"order": self._walk(ids, with_orders=True)[1]}
+
+    def _walk(self, ids: np.ndarray, with_orders: bool) -> tuple[np.ndarray, np.ndarray]:
+        values, orders = np.empty(len(ids), np.float32), np.empty(len(ids) if with_orders else 0, np.int8)
+
+        def work(part: slice) -> None:
+            query.score(*self._tables, ids[part], values[part], orders[part])
+
+        in_threads(work, _pieces(ids))
+        return values, orders
+
+    @property
+    def _tables(self) -> tuple[Any, ...]:
+        return (
+            self.word,
+            self.child,
+            self.link,
+            self.logs,
+            self.backoff,
+            self.levels,
+            self.even,
+            self.silent,
+        )
+
+    def arrays(self) -> Mapping[str, np.ndarray]:
+        return self._arrays
+
+    @classmethod
+    def from_arrays(cls, config: Any, arrays: Mapping[str, np.ndarray]) -> Self:
+        return cls(config, arrays)
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many n-grams of each order it knows; single symbols are all ids but PAD and MASK."""
+        return [int(high - low) for low, high in zip(self.levels[1:-1], self.levels[2:], strict=True)]
+
+
+def _named(trie: Trie, found: Estimate) -> dict[str, np.ndarray]:
+    arrays = {"word": trie.word, "child": trie.child, "link": trie.link}
+    return {"levels": trie.levels, **arrays, "logs": found.logs, "backoff": found.backoff}
+
+
+def _pieces(ids: np.ndarray) -> list[slice]:
+    """Cut ids into whole sequences, about PIECE at a time, for threads."""
+    if len(ids) <= PIECE or threads() == 1:
+        return [slice(0, len(ids))]
+    cuts = {0, len(ids)}
+    for at in range(PIECE, len(ids), PIECE):
+        begins = np.flatnonzero(ids[at : at + PIECE] == BOS)
+        if len(begins):
+            cuts.add(at + int(begins[0]))
+    places = sorted(cuts)
+    return [slice(low, high) for low, high in zip(places[:-1], places[1:], strict=True)]
+
+

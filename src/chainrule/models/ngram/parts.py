@@ -7,6 +7,7 @@ appended. Ranges follow one another in order, so the levels come out exactly as 
 from __future__ import annotations
 
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO
 
@@ -28,8 +29,8 @@ def count_in_parts(stream: np.ndarray, alphabet: int, order: int, memory: int, s
     while alphabet ** (prefix + 1) <= KEYS and prefix < order:
         prefix += 1
     weights = _weights(stream, alphabet, prefix, np.zeros(alphabet**prefix, np.int64))
-    with tempfile.TemporaryDirectory(prefix="chainrule-") as folder:
-        writer = _Writer(Path(folder), alphabet, order)
+    with tempfile.TemporaryDirectory(prefix="chainrule-") as folder, ExitStack() as files:
+        writer = _Writer(Path(folder), files, alphabet, order)
         for low, high in _ranges(weights, max(1024, memory // (32 * order))):
             writer.add(_windows(stream, alphabet, prefix, low, high, order, int(weights[low:high].sum())))
         return writer.trie(np.bincount(stream, minlength=alphabet), space)
@@ -50,16 +51,17 @@ def _ranges(weights: np.ndarray, capacity: int) -> list[tuple[int, int]]:
 class _Writer:
     """Files that hold each level's symbols, counts and first children while they grow."""
 
-    def __init__(self, folder: Path, alphabet: int, order: int) -> None:
+    def __init__(self, folder: Path, files: ExitStack, alphabet: int, order: int) -> None:
         self.alphabet, self.order = alphabet, order
         self.sizes = np.zeros(order + 1, np.int64)  # nodes written so far, by length
         self.fan = np.zeros(alphabet, np.int64)
         self.last = np.empty(0, np.int32)  # the last window of the part before
         self.patches: list[tuple[int, int, int]] = []  # (length, node, count to add): n-grams cut by a range's end
         names = ("word", "count", "child")
-        self.files: list[dict[str, BinaryIO]] = [
-            {name: (folder / f"{name}{k}").open("w+b") for name in names} for k in range(order + 1)
-        ]
+        self.files: dict[int, dict[str, BinaryIO]] = {
+            k: {name: files.enter_context((folder / f"{name}{k}").open("w+b")) for name in names}
+            for k in range(2, order + 1)
+        }
 
     def add(self, windows: np.ndarray) -> None:
         """Sort and append the n-grams of one range; `windows` (n, order), EOS repeated to the end."""
@@ -94,12 +96,11 @@ class _Writer:
         """All levels in one set of arrays, linked."""
         levels = level_starts(self.alphabet, self.sizes)
         trie = empty_trie(levels, space)
-        for k in range(2, self.order + 1):
-            for name, file in self.files[k].items():
+        for k, files in self.files.items():
+            for name, file in files.items():
                 if name != "child" or k < self.order:
                     shift = levels[k + 1] if name == "child" else 0
                     _copy(file, getattr(trie, name), int(levels[k]), int(self.sizes[k]), int(shift), space)
-                file.close()
         for k, node, more in self.patches:
             trie.count[levels[k] + node] += more
         seal(trie, seen, self.fan, space)

@@ -1,0 +1,106 @@
+"""From lists of n-grams in any order to a trie that can be walked.
+
+A walk needs every n-gram's beginning and ending to be there as well. Toolkits that prune may leave some out; those are
+added with exactly the probability that backing off would give them, so nothing changes but the speed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from chainrule.models.ngram.space import Space
+from chainrule.models.ngram.trie import empty_trie, seal
+from chainrule.symbols import BOS, MASK, PAD
+
+
+@dataclass(frozen=True)
+class Table:
+    """N-grams of one length; `logs` is NaN where a probability is still to be found by backing off."""
+
+    symbols: np.ndarray  # (rows, n) int32
+    logs: np.ndarray  # (rows,) natural log-probabilities
+    backoff: np.ndarray  # (rows,) natural log-weights
+
+
+def closed_trie(tables: list[Table], alphabet: int) -> dict[str, np.ndarray]:
+    """The arrays of an n-gram model from its tables, by length."""
+    full = [_dense(tables[0], alphabet), *(_sorted(table) for table in _closed(tables[1:]))]
+    sizes = np.array([0, 0, *(len(table.logs) for table in full[1:])])
+    levels = np.cumsum([0, 1, alphabet, *sizes[2:]])
+    trie = empty_trie(levels, Space())
+    for n, table in enumerate(full[1:], 2):
+        trie.word[trie.level(n)] = table.symbols[:, -1]
+        trie.child[trie.level(n - 1)] = levels[n] + _first_rows(table, full[n - 2], alphabet)
+    fan = np.bincount(full[1].symbols[:, 0], minlength=alphabet) if len(full) > 1 else np.zeros(alphabet, np.int64)
+    seal(trie, np.zeros(alphabet, np.int64), fan, Space())
+    logs, backoff = np.zeros(len(trie.word), np.float32), np.zeros(trie.contexts, np.float32)
+    for n, table in enumerate(full, 1):
+        level = trie.level(n)
+        if n < len(full):
+            backoff[level] = table.backoff
+        lower = logs[trie.link[level]] + _parent_weights(trie.child, backoff, level)
+        logs[level] = np.where(np.isnan(table.logs), lower, table.logs)
+    logs[1 + np.array([PAD, BOS, MASK])] = -np.inf
+    arrays = {"word": trie.word, "child": trie.child, "link": trie.link}
+    return {"levels": levels, **arrays, "logs": logs, "backoff": backoff}
+
+
+def _parent_weights(child: np.ndarray, backoff: np.ndarray, level: slice) -> np.ndarray:
+    parents = np.searchsorted(child, np.arange(level.start, level.stop), "right") - 1
+    return backoff[parents]  # type: ignore[no-any-return]
+
+
+def _dense(table: Table, alphabet: int) -> Table:
+    """Single symbols by id; those not listed are impossible."""
+    logs, backoff = np.full(alphabet, -np.inf), np.zeros(alphabet)
+    ids = table.symbols[:, 0]
+    logs[ids], backoff[ids] = _possible(table.logs), _possible(table.backoff)
+    return Table(np.arange(alphabet, dtype=np.int32)[:, None], logs, backoff)
+
+
+def _possible(logs: np.ndarray) -> np.ndarray:
+    """-99 (base 10) is how the format writes the logarithm of zero."""
+    return np.where(logs <= -98.9 * np.log(10), -np.inf, logs)
+
+
+def _closed(tables: list[Table]) -> list[Table]:
+    """The same tables, lengths 2 and more, with every missing beginning and ending added."""
+    closed = [Table(table.symbols, _possible(table.logs), _possible(table.backoff)) for table in tables]
+    for at in range(len(closed) - 1, 0, -1):
+        longer, table = closed[at].symbols, closed[at - 1]
+        needed = np.unique(np.concatenate([longer[:, :-1], longer[:, 1:]]), axis=0)
+        missing = needed[~_contains(table.symbols, needed)]
+        if len(missing):
+            closed[at - 1] = Table(
+                np.concatenate([table.symbols, missing]),
+                np.concatenate([table.logs, np.full(len(missing), np.nan)]),
+                np.concatenate([table.backoff, np.zeros(len(missing))]),
+            )
+    return closed
+
+
+def _contains(rows: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Which of the rows `wanted` are among `rows`."""
+    kind = np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))
+    return np.isin(*(np.ascontiguousarray(part).view(kind)[:, 0] for part in (wanted, rows)))
+
+
+def _sorted(table: Table) -> Table:
+    order = np.lexsort(table.symbols.T[::-1])
+    return Table(table.symbols[order], table.logs[order], table.backoff[order])
+
+
+def _first_rows(table: Table, parents: Table, alphabet: int) -> np.ndarray:
+    """The row of each parent's first child, parents and children both being sorted."""
+    if parents.symbols.shape[1] == 1:
+        return np.searchsorted(table.symbols[:, 0], np.arange(alphabet))
+    both = np.concatenate([parents.symbols, table.symbols[:, :-1]])
+    kind = np.concatenate([np.zeros(len(parents.symbols), np.int8), np.ones(len(table.symbols), np.int8)])
+    order = np.lexsort([kind, *both.T[::-1]])
+    before = np.cumsum(kind[order])  # children seen up to each place
+    rows = np.empty(len(parents.symbols), np.int64)
+    is_parent = kind[order] == 0
+    rows[order[is_parent]] = before[is_parent]
+    return rows

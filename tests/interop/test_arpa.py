@@ -1,0 +1,121 @@
+"""ARPA files: round trips, odd symbols, and what is said about broken ones."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from chainrule.codecs.base import Texts
+from chainrule.codecs.words import Words, WordsConfig
+from chainrule.errors import DataError, ModelError
+from chainrule.interop.arpa import export_arpa, import_arpa
+from chainrule.models.ngram import Ngram, NgramConfig
+
+LINES = ["sun sun rain", "sun rain rain", "rain sun sun sun", "fog"]
+
+SMALL = """\\data\\
+ngram 1=4
+ngram 2=2
+
+\\1-grams:
+-99\t<s>\t-0.3
+-0.5\t</s>
+-0.4\tsun\t-0.2
+-0.6\train\t-0.1
+
+\\2-grams:
+-0.1\t<s> sun
+-0.2\tsun rain
+
+\\end\\
+"""
+
+
+def fitted(lines: list[str], closed: bool = False, **options: object) -> tuple[Ngram, Words]:
+    texts = Texts.of(lines)
+    codec = Words.learn(lambda: [texts], WordsConfig(closed=closed))
+    config = NgramConfig(alphabet=codec.size, silent=codec.silent, **options)  # type: ignore[arg-type]
+    return Ngram.learn(config, codec.encode(texts).ids), codec
+
+
+def scores(model: Ngram, codec: Words, lines: list[str]) -> np.ndarray:
+    return model.score_ids(codec.encode(Texts.of(lines)).ids)
+
+
+@pytest.mark.parametrize("closed", [True, False])
+@pytest.mark.parametrize("smoothing", ["kneser-ney", "absolute", "witten-bell", "none"])
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_exported_and_imported_gives_the_same_numbers(
+    order: int, smoothing: str, closed: bool, tmp_path: Path
+) -> None:
+    model, codec = fitted(LINES, closed, order=order, smoothing=smoothing)
+    export_arpa(model, codec, tmp_path / "model.arpa.gz")
+    back, words = import_arpa(tmp_path / "model.arpa.gz")
+    tests = [*LINES, "rain fog snow sun", "fog fog"]
+    np.testing.assert_allclose(scores(back, words, tests), scores(model, codec, tests), atol=1e-5)
+
+
+def test_a_hand_written_file_scores_as_computed_by_hand(tmp_path: Path) -> None:
+    path = tmp_path / "small.arpa"
+    path.write_text(SMALL)
+    model, codec = import_arpa(path)
+    logs = scores(model, codec, ["sun rain"]) / np.log(10)
+    np.testing.assert_allclose(logs, [0, -0.1, -0.2, -0.1 - 0.5], atol=1e-6)
+    assert scores(model, codec, ["snow"])[1] == -np.inf
+
+
+def test_beginnings_and_endings_that_were_pruned_away_change_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "holes.arpa"
+    text = SMALL.replace("ngram 2=2\n", "ngram 2=2\nngram 3=1\n")
+    path.write_text(text.replace("\n\\end", "\n\\3-grams:\n-0.05\train rain sun\n\n\\end"))
+    model, codec = import_arpa(path)
+    logs = scores(model, codec, ["rain rain sun"]) / np.log(10)
+    np.testing.assert_allclose(logs, [0, -0.3 - 0.6, -0.1 - 0.6, -0.05, -0.2 - 0.5], atol=1e-6)
+
+
+def test_add_k_says_why_it_cannot_be_exported(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="kneser-ney"):
+        export_arpa(*fitted(LINES, smoothing="add-k"), tmp_path / "model.arpa")
+
+
+def test_a_word_that_looks_special_is_refused_on_export(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="'</s>'"):
+        export_arpa(*fitted(["a </s> b"]), tmp_path / "model.arpa")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("\\data\\", "data", "not an ARPA file"),
+        ("ngram 2=2", "ngram 3=2", "expected 'ngram 2=COUNT'"),
+        ("ngram 2=2", "ngram 2=3", "expected 3 or 4 columns"),
+        ("ngram 2=2", "ngram 2=1", "more 2-grams than the 1 announced"),
+        ("-0.2\tsun rain", "-0.2\tsun snow", "line 13: 'snow' is not among the 1-grams"),
+        ("-0.2\tsun rain", "x\tsun rain", "line 13: expected numbers"),
+        ("-0.6\train\t-0.1", "-0.6\tsun\t-0.1", "'sun' stands twice"),
+        ("\n\\end\\\n", "", "cut off"),
+    ],
+)
+def test_a_broken_file_is_explained(old: str, new: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "broken.arpa"
+    path.write_text(SMALL.replace(old, new))
+    with pytest.raises(DataError, match=message):
+        import_arpa(path)
+
+
+def test_a_cut_off_gzip_file_is_explained(tmp_path: Path) -> None:
+    path = tmp_path / "cut.arpa.gz"
+    path.write_bytes(gzip.compress(SMALL.encode())[:-20])
+    with pytest.raises(DataError, match="cannot be read"):
+        import_arpa(path)
+
+
+def test_a_binary_file_is_explained(tmp_path: Path) -> None:
+    path = tmp_path / "model.bin"
+    path.write_bytes(bytes(range(256)) * 10)
+    with pytest.raises(DataError, match="ARPA"):
+        import_arpa(path)

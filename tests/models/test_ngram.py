@@ -1,0 +1,196 @@
+"""N-grams against hand-computed tables, slow formulas and themselves."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from models.reference import Reference, count
+
+from chainrule.errors import ConfigError
+from chainrule.models.ngram import Ngram, NgramConfig
+from chainrule.models.ngram.estimate import SMOOTHINGS
+from chainrule.models.ngram.space import Space
+from chainrule.models.ngram.trie import Trie, count_ngrams
+from chainrule.symbols import BOS, EOS, FIRST, UNK
+
+A, B, C = FIRST, FIRST + 1, FIRST + 2
+
+
+def flat(*rows: list[int]) -> np.ndarray:
+    return np.array([symbol for row in rows for symbol in (BOS, *row, EOS)], np.int32)
+
+
+def fit(*rows: list[int], alphabet: int = FIRST + 3, **options: object) -> Ngram:
+    return Ngram.learn(NgramConfig(alphabet=alphabet, **options), flat(*rows))  # type: ignore[arg-type]
+
+
+def probability(model: Ngram, *symbols: int) -> float:
+    """Of a whole sequence, its end included."""
+    return float(np.exp(model.score_ids(flat(list(symbols))).astype(np.float64).sum()))
+
+
+def named(trie: Trie) -> dict[tuple[int, ...], int]:
+    """N-grams and their counts, read off the trie."""
+    names: dict[int, tuple[int, ...]] = {0: ()}
+    for node in range(trie.contexts):
+        for below in range(trie.child[node], trie.child[node + 1]):
+            names[below] = (*names[node], int(trie.word[below]))
+    assert all(names[int(trie.link[node])] == name[1:] for node, name in names.items() if name)
+    return {name: int(trie.count[node]) for node, name in names.items() if name and trie.count[node]}
+
+
+rows_of = st.lists(st.lists(st.integers(FIRST, FIRST + 3), max_size=7), min_size=1, max_size=12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(rows_of, st.integers(1, 9), st.sampled_from([FIRST + 4, 300, 70_000]))
+def test_every_ngram_is_counted_and_linked(rows: list[list[int]], order: int, alphabet: int) -> None:
+    trie = count_ngrams(flat(*rows), alphabet, order, Space())
+    assert named(trie) == dict(count([[BOS, *row, EOS] for row in rows], order))
+
+
+def test_large_groups_are_sorted_too() -> None:
+    rng = np.random.default_rng(0)
+    ids = np.concatenate([[BOS], np.minimum(rng.geometric(0.7, 400_000) + FIRST - 1, FIRST + 8), [EOS]])
+    trie = count_ngrams(ids.astype(np.int32), 1 << 20, 3, Space())
+    pairs, times = np.unique(ids[:-1] * (1 << 20) + ids[1:], return_counts=True)
+    assert trie.word[trie.level(2)].tolist() == (pairs & ((1 << 20) - 1)).tolist()
+    assert trie.count[trie.level(2)].tolist() == times.tolist()
+    assert trie.count[trie.level(3)].sum() == len(ids) - 2
+
+
+@settings(max_examples=40, deadline=None)
+@given(rows_of, st.integers(1, 5), st.sampled_from([FIRST + 4, 5_000]))
+def test_a_memory_limit_changes_nothing(rows: list[list[int]], order: int, alphabet: int) -> None:
+    whole = fit(*rows, alphabet=alphabet, order=order)
+    parts = fit(*rows, alphabet=alphabet, order=order, memory=1_000_000)
+    for name, array in whole.arrays().items():
+        np.testing.assert_array_equal(array, parts.arrays()[name], err_msg=name)
+
+
+@pytest.mark.parametrize("alphabet", [FIRST + 4, 3_000])
+def test_many_parts_give_the_same_model_to_the_bit(alphabet: int) -> None:
+    rng = np.random.default_rng(1)
+    rows = [(FIRST + rng.zipf(1.5, size) % (alphabet - FIRST)).tolist() for size in rng.integers(0, 60, 1_000)]
+    whole = fit(*rows, alphabet=alphabet, order=4)
+    parts = fit(*rows, alphabet=alphabet, order=4, memory=1_000_000)
+    for name, array in whole.arrays().items():
+        np.testing.assert_array_equal(array, parts.arrays()[name], err_msg=name)
+
+
+def test_a_unigram_does_not_care_about_order() -> None:
+    model = fit([A, B, C], [A, A], order=1, smoothing="none")
+    assert probability(model, A, B, C) == pytest.approx(probability(model, C, A, B))
+
+
+def test_a_bigram_without_smoothing_is_the_hand_computed_table() -> None:
+    # sun sun rain | sun rain rain : after sun 1 sun, 2 rain; after rain 1 rain, 2 ends
+    model = fit([A, A, B], [A, B, B], order=2, smoothing="none")
+    assert probability(model, A, B) == pytest.approx(1 * (2 / 3) * (2 / 3))
+
+
+def test_what_was_never_seen_is_impossible_without_smoothing() -> None:
+    model = fit([A, B], order=2, smoothing="none")
+    logs = model.score_ids(flat([B, A]))
+    assert not np.isnan(logs).any()
+    assert logs[1] == -np.inf
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+@pytest.mark.parametrize("smoothing", SMOOTHINGS)
+def test_every_probability_equals_the_formula(smoothing: str, order: int) -> None:
+    rng = np.random.default_rng(4)
+    rows = [(FIRST + rng.integers(0, 3, size)).tolist() for size in rng.integers(0, 6, 30)]
+    model = fit(*rows, order=order, smoothing=smoothing, k=0.5)
+    discounts = _discounts_of(model, rows)
+    spoken = [EOS, UNK, A, B, C]
+    slow = Reference([[BOS, *row, EOS] for row in rows], order, spoken, discounts)
+    for row in [[A, B, C, A], [C, C], [], [UNK, A]]:
+        logs = model.score_ids(flat(row))
+        expected = [slow.p(smoothing, s, (BOS, *row)[: i + 1], 0.5) for i, s in enumerate([*row, EOS])]
+        np.testing.assert_allclose(np.exp(logs[1:].astype(float)), expected, rtol=1e-5, atol=1e-12)
+
+
+def _discounts_of(model: Ngram, rows: list[list[int]]) -> list[list[float]]:
+    from chainrule.models.ngram.estimate import estimate
+
+    trie = count_ngrams(flat(*rows), model.config.alphabet, model.config.order, Space())
+    return estimate(trie, ~model.silent, model.config.smoothing, 0.5, None, Space()).discounts
+
+
+def test_kneser_ney_discounts_are_those_of_chen_and_goodman() -> None:
+    from chainrule.models.ngram.estimate import _modified
+
+    notes: list[str] = []
+    y = 10 / (10 + 2 * 5)
+    expected = [0, 1 - 2 * y * 5 / 10, 2 - 3 * y * 3 / 5, 3 - 4 * y * 2 / 3]
+    assert _modified(np.array([0, 10, 5, 3, 2]), 1, notes).tolist() == pytest.approx(expected)
+    assert not notes
+
+
+def test_three_days_of_weather_work_and_the_fallback_is_said() -> None:
+    model = fit([A, A, B], order=5)
+    assert model.notes and "0.5, 1.0, 1.5" in model.notes[0]
+    assert 0 < probability(model, A, B) < 1
+
+
+@settings(max_examples=40, deadline=None)
+@given(rows_of, st.integers(1, 4), st.sampled_from(SMOOTHINGS), st.sampled_from([(), (0, 1), (0, 0, 2)]))
+def test_probabilities_sum_to_one_after_every_history(
+    rows: list[list[int]], order: int, smoothing: str, prune: tuple[int, ...]
+) -> None:
+    import torch
+
+    model = fit(*rows, alphabet=FIRST + 5, order=order, smoothing=smoothing, prune=prune)
+    history = torch.from_numpy(flat(*rows, [FIRST + 4, A, B]).astype(np.int64))[None]
+    hidden, _ = model.read(history, model.start(1))
+    totals = model.logits(hidden).double().exp().sum(-1)
+    assert torch.allclose(totals, torch.ones_like(totals), atol=1e-5)
+
+
+def test_pruning_forgets_rare_ngrams_of_the_orders_it_names() -> None:
+    rows = [[A, B, C]] * 3 + [[A, C, B]]
+    model = fit(*rows, order=3, prune=(0, 0, 1))
+    full = fit(*rows, order=3)
+    assert model.sizes[:2] == full.sizes[:2]
+    assert model.sizes[2] < full.sizes[2]
+
+
+@pytest.mark.parametrize("prune", [(1,), (0, 2, 1)])
+def test_thresholds_that_make_no_sense_are_refused(prune: tuple[int, ...]) -> None:
+    with pytest.raises(ConfigError, match="begin with 0 and never fall"):
+        NgramConfig(prune=prune)
+
+
+def test_an_order_out_of_range_is_refused() -> None:
+    with pytest.raises(ConfigError, match="at most 9"):
+        NgramConfig(order=10)
+
+
+def test_facts_tell_the_length_of_the_ngram_used() -> None:
+    model = fit([A, B, C], [A, B, B], order=3)
+    orders = model.facts(flat([A, B, A]))["order"]
+    assert orders.tolist()[1:] == [2, 3, 1, 1]
+
+
+def test_pieces_for_threads_hold_whole_sequences(monkeypatch: pytest.MonkeyPatch) -> None:
+    from chainrule.models.ngram import family
+
+    model = fit([A, B, C], [A, B, B], order=3)
+    ids = flat(*[[A, B, C, B]] * 50)
+    whole = model.score_ids(ids)
+    monkeypatch.setattr(family, "PIECE", 16)
+    monkeypatch.setenv("CHAINRULE_THREADS", "2")
+    np.testing.assert_array_equal(model.score_ids(ids), whole)
+
+
+def test_an_open_vocabulary_keeps_something_for_the_unknown() -> None:
+    model = fit([A, B, C], [A, B, B], order=2)
+    assert probability(model, UNK) > 0
+    closed = fit([A, B, C], [A, B, B], order=2, silent=(0, BOS, UNK, 4))
+    assert probability(closed, UNK) == 0
+    assert math.isclose(sum(np.exp(closed.logs[1 : 1 + FIRST + 3])), 1, rel_tol=1e-5)

@@ -94,7 +94,7 @@ def test_a_word_that_looks_special_is_refused_on_export(tmp_path: Path) -> None:
         ("ngram 2=2", "ngram 3=2", "expected 'ngram 2=COUNT'"),
         ("ngram 2=2", "ngram 2=3", "expected 3 or 4 columns"),
         ("ngram 2=2", "ngram 2=1", "more 2-grams than the 1 announced"),
-        ("-0.2\tsun rain", "-0.2\tsun snow", "line 13: 'snow' is not among the 1-grams"),
+        ("-0.2\tsun rain", "-0.2\tsun snow", "'snow' in a 2-gram is not among the 1-grams"),
         ("-0.2\tsun rain", "x\tsun rain", "line 13: expected numbers"),
         ("-0.6\train\t-0.1", "-0.6\tsun\t-0.1", "'sun' stands twice"),
         ("\n\\end\\\n", "", "cut off"),

@@ -9,10 +9,12 @@ from __future__ import annotations
 import gzip
 import io
 import math
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
-from typing import TextIO
+from typing import BinaryIO, TextIO
 
 import numpy as np
 
@@ -110,110 +112,166 @@ def _writing(path: Path) -> Iterator[TextIO]:
 
 def import_arpa(path: Path) -> tuple[Ngram, Words]:
     """Read a model that any toolkit wrote, and the vocabulary that goes with it."""
-    with _reading(path) as file:
-        lines = _numbered(file)
-        sizes = _header(lines, path)
-        if not 1 <= len(sizes) <= 9:
-            raise DataError(f"{path} has n-grams up to order {len(sizes)}; orders 1 to 9 can be read.")
-        unigrams, numbers = _read_unigrams(lines, sizes[0], path)
+    with _reading(path) as file, progress("reading ARPA") as advance:
+        lines = _Lines(file, path)
+        sizes = _header(lines)
+        unigrams, numbers = _read_unigrams(lines, sizes[0])
         tables = [unigrams]
         for n in range(2, len(sizes) + 1):
-            tables.append(_read_table(lines, n, sizes[n - 1], numbers, path))
-    symbols = tuple(word.encode() for word in numbers if word not in SPECIALS)
-    has_unknown = bool(unigrams.logs[list(unigrams.symbols[:, 0]).index(UNK)] > NEVER * TEN + 1)
+            tables.append(_read_table(lines, n, sizes[n - 1], numbers))
+            advance(sizes[n - 1])
+    symbols = tuple(word for word, number in numbers.items() if number >= FIRST)
+    has_unknown = bool(unigrams.logs[np.flatnonzero(unigrams.symbols[:, 0] == UNK)[0]] > NEVER * TEN + 1)
     codec = Words(WordsConfig(closed=not has_unknown), Vocabulary(symbols, has_unknown))
     config = NgramConfig(alphabet=codec.size, silent=codec.silent, order=len(sizes), smoothing="given")
     return Ngram(config, closed_trie(tables, codec.size)), codec
 
 
 @contextmanager
-def _reading(path: Path) -> Iterator[TextIO]:
+def _reading(path: Path) -> Iterator[BinaryIO]:
     try:
         if path.suffix == ".gz":
-            with gzip.open(path, "rt", encoding="utf-8", newline="\n") as file:
-                yield file  # type: ignore[misc]
+            with gzip.open(path, "rb") as packed:
+                yield io.BufferedReader(packed, 1 << 20)  # type: ignore[type-var]
         else:
-            with path.open(encoding="utf-8", newline="\n") as file:
+            with path.open("rb") as file:
                 yield file
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"{path} cannot be read: {error}.") from error
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path} is not UTF-8 text ({error}); is it a binary model? Only ARPA can be read.") from error
 
 
-Lines = Iterator[tuple[int, str]]
+class _Lines:
+    """The lines of a file that are not blank, with where we are for messages."""
+
+    def __init__(self, file: BinaryIO, path: Path) -> None:
+        self.file, self.path, self.number = file, path, 0
+
+    def next(self) -> bytes:
+        """The next line, or nothing at the end of the file."""
+        for line in self.file:
+            self.number += 1
+            if line.strip():
+                return line.strip()
+        return b""
+
+    def some(self, wanted: int) -> list[bytes]:
+        """Up to `wanted` lines as they are, blank ones included."""
+        return list(islice(self.file, wanted))
+
+    def error(self, message: str) -> DataError:
+        return DataError(f"{self.path}, line {self.number}: {message}")
 
 
-def _numbered(file: TextIO) -> Lines:
-    for number, line in enumerate(file, 1):
-        line = line.rstrip("\r\n")
-        if line:
-            yield number, line
-
-
-def _header(lines: Lines, path: Path) -> list[int]:
+def _header(lines: _Lines) -> list[int]:
     """How many n-grams of each order are announced, up to the line `\\1-grams:`."""
     sizes: list[int] = []
     begun = False
-    for number, line in lines:
-        if begun and line == "\\1-grams:":
+    while line := lines.next():
+        if begun and line == b"\\1-grams:":
+            if not 1 <= len(sizes) <= 9:
+                raise lines.error(f"n-grams up to order {len(sizes)} are announced; orders 1 to 9 can be read.")
             return sizes
-        if line == "\\data\\":
+        if line == b"\\data\\":
             begun = True
-        elif begun and line.startswith("ngram "):
-            order, _, size = line.removeprefix("ngram ").partition("=")
-            if order.strip() != str(len(sizes) + 1) or not size.strip().isdigit():
-                raise DataError(f"{path}, line {number}: expected 'ngram {len(sizes) + 1}=COUNT', found {line!r}.")
+        elif begun and line.startswith(b"ngram "):
+            order, _, size = line.removeprefix(b"ngram ").partition(b"=")
+            if order.strip() != b"%d" % (len(sizes) + 1) or not size.strip().isdigit():
+                raise lines.error(f"expected 'ngram {len(sizes) + 1}=COUNT', found {_shown(line)}.")
             sizes.append(int(size))
-    raise DataError(f"{path} is not an ARPA file: it has no \\data\\ section followed by \\1-grams:.")
+        elif not begun and lines.number > 100:
+            break
+    raise DataError(f"{lines.path} is not an ARPA file: it has no \\data\\ section followed by \\1-grams:.")
 
 
-def _entries(lines: Lines, n: int, size: int, path: Path) -> Iterator[tuple[int, list[str], float, float]]:
-    """(line number, words, log-probability, back-off weight) of one section, logarithms natural."""
-    for _ in range(size):
-        number, line = next(lines, (0, "\\end of file"))
+def _shown(line: bytes) -> str:
+    return repr(line[:60].decode("utf-8", "replace"))
+
+
+Entries = tuple[list[bytes], list[float], list[float]]  # words of all n-grams one after another, logs, weights
+
+
+def _entries(lines: _Lines, n: int, size: int) -> Iterator[Entries]:
+    """One section, some thousand n-grams at a time; logarithms are still to base 10."""
+    left = size
+    while left:
+        block = lines.some(min(left, ROWS))
+        found = _together(block, n)
+        if found is None:
+            found = _one_by_one(block, lines, n, size)
+        else:
+            lines.number += len(block)
+        left -= len(found[1])
+        if not block:
+            raise lines.error(f"the file is cut off: {left} of {size} {n}-grams are missing.")
+        yield found
+    if lines.next() not in (b"\\%d-grams:" % (n + 1), b"\\end\\"):
+        raise lines.error(f"there are more {n}-grams than the {size} announced, or the file is cut off.")
+
+
+def _together(block: list[bytes], n: int) -> Entries | None:
+    """All lines at once when they have equally many columns, as most files do; None when they have not."""
+    fields = b"".join(block).split()
+    columns, rest = divmod(len(fields), max(1, len(block)))
+    if rest or columns not in (n + 1, n + 2):
+        return None
+    try:
+        logs = list(map(float, fields[::columns]))
+        weights = list(map(float, fields[n + 1 :: columns])) if columns == n + 2 else [0.0] * len(logs)
+    except ValueError:
+        return None
+    words = [b""] * (n * len(logs))
+    for k in range(n):
+        words[k::n] = fields[k + 1 :: columns]
+    return words, logs, weights
+
+
+def _one_by_one(block: list[bytes], lines: _Lines, n: int, size: int) -> Entries:
+    words: list[bytes] = []
+    logs: list[float] = []
+    weights: list[float] = []
+    for line in block:
+        lines.number += 1
         fields = line.split()
-        if len(fields) not in (n + 1, n + 2) or line.startswith("\\"):
-            raise DataError(
-                f"{path}, line {number}: expected {n + 1} or {n + 2} columns for a {n}-gram (of {size} announced), "
-                f"found {line[:60]!r}."
+        if not fields:
+            continue
+        if len(fields) not in (n + 1, n + 2) or line.startswith(b"\\"):
+            raise lines.error(
+                f"expected {n + 1} or {n + 2} columns for a {n}-gram (of {size} announced), found {_shown(line)}."
             )
         try:
-            back = float(fields[n + 1]) if len(fields) == n + 2 else 0.0
-            yield number, fields[1 : n + 1], float(fields[0]) * TEN, back * TEN
+            logs.append(float(fields[0]))
+            weights.append(float(fields[n + 1]) if len(fields) == n + 2 else 0.0)
         except ValueError:
-            raise DataError(f"{path}, line {number}: expected numbers, found {line[:60]!r}.") from None
-    number, line = next(lines, (0, ""))
-    if line not in (f"\\{n + 1}-grams:", "\\end\\"):
-        raise DataError(f"{path}, line {number}: more {n}-grams than the {size} announced, or the file is cut off.")
+            raise lines.error(f"expected numbers, found {_shown(line)}.") from None
+        words += fields[1 : n + 1]
+    return words, logs, weights
 
 
-def _read_unigrams(lines: Lines, size: int, path: Path) -> tuple[Table, dict[str, int]]:
-    numbers = {SPECIALS[special]: special for special in (BOS, EOS, UNK)}
-    ids, logs, backs, seen = [], [], [], set()
-    for number, (word,), log, back in _entries(lines, 1, size, path):
-        if word in ("<S>", "</S>", "<UNK>"):
-            word = word.lower()
-        ids.append(numbers.setdefault(word, FIRST + len(numbers) - 3))
-        if ids[-1] in seen:
-            raise DataError(f"{path}, line {number}: {word!r} stands twice among the 1-grams.")
-        seen.add(ids[-1])
-        logs.append(log)
-        backs.append(back)
-    for special in (BOS, EOS, UNK):
-        if special not in seen:
-            ids.append(special)
-            logs.append(NEVER * TEN)
-            backs.append(0.0)
-    return Table(np.array(ids, np.int32)[:, None], np.array(logs), np.array(backs)), numbers
+def _read_unigrams(lines: _Lines, size: int) -> tuple[Table, dict[bytes, int]]:
+    numbers = {SPECIALS[special].encode(): special for special in (BOS, EOS, UNK)}
+    ids: dict[int, tuple[float, float]] = dict.fromkeys((BOS, EOS, UNK), (NEVER, 0.0))
+    listed = set()
+    for words, logs, weights in _entries(lines, 1, size):
+        for word, log, weight in zip(words, logs, weights, strict=True):
+            word = word.lower() if word in (b"<S>", b"</S>", b"<UNK>") else word
+            if word in listed:
+                raise lines.error(f"{_shown(word)} stands twice among the 1-grams.")
+            listed.add(word)
+            ids[numbers.setdefault(word, FIRST + len(numbers) - 3)] = (log, weight)
+    values = np.array(list(ids.values())) * TEN
+    return Table(np.array(list(ids), np.int32)[:, None], values[:, 0], values[:, 1]), numbers
 
 
-def _read_table(lines: Lines, n: int, size: int, numbers: dict[str, int], path: Path) -> Table:
+def _read_table(lines: _Lines, n: int, size: int, numbers: dict[bytes, int]) -> Table:
     symbols, logs, backs = np.empty((size, n), np.int32), np.empty(size), np.empty(size)
-    for row, (number, words, log, back) in enumerate(_entries(lines, n, size, path)):
+    done = 0
+    for words, some, weights in _entries(lines, n, size):
+        stop = done + len(some)
         try:
-            symbols[row] = [numbers[word] for word in words]
+            symbols[done:stop] = np.array([numbers[word] for word in words], np.int32).reshape(-1, n)
         except KeyError as error:
-            raise DataError(f"{path}, line {number}: {error.args[0]!r} is not among the 1-grams.") from None
-        logs[row], backs[row] = log, back
-    return Table(symbols, logs, backs)
+            where = DataError(f"{lines.path}: {_shown(error.args[0])} in a {n}-gram is not among the 1-grams.")
+            raise where from None
+        logs[done:stop], backs[done:stop] = some, weights
+        done = stop
+    return Table(symbols, logs * TEN, backs * TEN)

@@ -33,7 +33,11 @@ def closed_trie(tables: list[Table], alphabet: int) -> dict[str, np.ndarray]:
     for n, table in enumerate(full[1:], 2):
         trie.word[trie.level(n)] = table.symbols[:, -1]
         trie.child[trie.level(n - 1)] = levels[n] + _first_rows(table, full[n - 2], alphabet)
-    fan = np.bincount(full[1].symbols[:, 0], minlength=alphabet) if len(full) > 1 else np.zeros(alphabet, np.int64)
+    fan = (
+        np.bincount(full[1].symbols[:, 0], minlength=alphabet)
+        if len(full) > 1
+        else np.zeros(alphabet, np.int64)
+    )
     seal(trie, np.zeros(alphabet, np.int64), fan, Space())
     logs, backoff = np.zeros(len(trie.word), np.float32), np.zeros(trie.contexts, np.float32)
     for n, table in enumerate(full, 1):
@@ -70,8 +74,7 @@ def _closed(tables: list[Table]) -> list[Table]:
     closed = [Table(table.symbols, _possible(table.logs), _possible(table.backoff)) for table in tables]
     for at in range(len(closed) - 1, 0, -1):
         longer, table = closed[at].symbols, closed[at - 1]
-        needed = np.unique(np.concatenate([longer[:, :-1], longer[:, 1:]]), axis=0)
-        missing = needed[~_contains(table.symbols, needed)]
+        missing = _missing(table.symbols, np.concatenate([longer[:, :-1], longer[:, 1:]]))
         if len(missing):
             closed[at - 1] = Table(
                 np.concatenate([table.symbols, missing]),
@@ -81,10 +84,13 @@ def _closed(tables: list[Table]) -> list[Table]:
     return closed
 
 
-def _contains(rows: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Which of the rows `wanted` are among `rows`."""
-    kind = np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))
-    return np.isin(*(np.ascontiguousarray(part).view(kind)[:, 0] for part in (wanted, rows)))
+def _missing(rows: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Those of the rows `wanted` that are not among `rows`, each once."""
+    both = np.concatenate([rows, wanted])
+    order = np.lexsort(both.T[::-1])  # stable: among equals, `rows` come first
+    found = both[order]
+    fresh = np.append(True, (found[1:] != found[:-1]).any(1))
+    return found[fresh & (order >= len(rows))]
 
 
 def _sorted(table: Table) -> Table:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
@@ -27,6 +28,29 @@ class Neural(nn.Module, Model):
     def hush(self, logits: Tensor) -> Tensor:
         """-inf for the symbols that are read but never spoken."""
         return logits.masked_fill(self.silent, -torch.inf)
+
+    @property
+    def device(self) -> torch.device:
+        return self.silent.device
+
+    @contextmanager
+    def answering(self) -> Iterator[None]:
+        learning = [module for module in self.modules() if module.training]
+        try:
+            for module in learning:
+                module.training = False
+            with torch.no_grad():
+                yield
+        finally:
+            for module in learning:
+                module.training = True
+
+    @classmethod
+    def seeded(cls, config: ModelConfig, seed: int) -> Self:
+        """A fresh model whose weights depend on `seed` alone; the global randomness is left as it was."""
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            return cls(config).eval()
 
     def arrays(self) -> Mapping[str, np.ndarray]:
         return {name: value.detach().cpu().numpy() for name, value in self.state_dict().items()}

@@ -33,12 +33,16 @@ class NgramConfig(ModelConfig):
     """How far an n-gram looks back and how it treats what it never saw."""
 
     order: int = option(5, "how many symbols a count spans, the predicted one included", low=1, high=9)
-    smoothing: str = option("kneser-ney", "how unseen n-grams get their share", choices=(*SMOOTHINGS, "given"))
+    smoothing: str = option(
+        "kneser-ney", "how unseen n-grams get their share", choices=(*SMOOTHINGS, "given")
+    )
     k: float = option(1.0, "what add-k smoothing adds to every count", low=1e-9)
     prune: tuple[int, ...] = option(
         (), "forget n-grams seen at most this often, by order, the last for all longer: 0,0,1", low=0
     )
-    memory: int | None = option(None, "sort in parts on disk within this much memory, such as 2G", low=1_000_000)
+    memory: int | None = option(
+        None, "sort in parts on disk within this much memory, such as 2G", low=1_000_000
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -64,7 +68,9 @@ class Ngram(Model):
     Config: ClassVar[type[ModelConfig]] = NgramConfig
     config: NgramConfig
 
-    def __init__(self, config: NgramConfig, arrays: Mapping[str, np.ndarray], notes: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, config: NgramConfig, arrays: Mapping[str, np.ndarray], notes: tuple[str, ...] = ()
+    ) -> None:
         self.config = config
         self._arrays = dict(arrays)
         self.notes = notes
@@ -79,7 +85,9 @@ class Ngram(Model):
     def learn(cls, config: NgramConfig, ids: np.ndarray) -> Self:
         """Count and estimate; `ids` are whole sequences one after another, each `BOS … EOS`."""
         if config.smoothing == "given":
-            raise ConfigError(f"--smoothing given is for imported models. Choose one of {', '.join(SMOOTHINGS)}.")
+            raise ConfigError(
+                f"--smoothing given is for imported models. Choose one of {', '.join(SMOOTHINGS)}."
+            )
         speakable = np.ones(config.alphabet, np.bool_)
         speakable[list(config.silent)] = False
         with space_for(config.memory) as space:
@@ -119,8 +127,12 @@ class Ngram(Model):
         nodes, seen = state.nodes.numpy().copy(), state.seen.numpy().copy()  # (B,), (B,)
         hidden = np.empty((*tokens.shape, 2), np.int64)
         symbols = np.ascontiguousarray(tokens.numpy(), np.int32)
-        query.advance(self.word, self.child, self.link, self.levels, len(self.backoff), symbols, nodes, seen, hidden)
-        return torch.from_numpy(hidden), NgramState(torch.from_numpy(nodes), torch.from_numpy(seen))  # (B, T, 2)
+        query.advance(
+            self.word, self.child, self.link, self.levels, len(self.backoff), symbols, nodes, seen, hidden
+        )
+        return torch.from_numpy(hidden), NgramState(
+            torch.from_numpy(nodes), torch.from_numpy(seen)
+        )  # (B, T, 2)
 
     def logits(self, hidden: Tensor) -> Tensor:
         import torch
@@ -189,5 +201,3 @@ def _pieces(ids: np.ndarray) -> list[slice]:
             cuts.add(at + int(begins[0]))
     places = sorted(cuts)
     return [slice(low, high) for low, high in zip(places[:-1], places[1:], strict=True)]
-
-

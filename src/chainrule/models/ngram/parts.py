@@ -56,7 +56,9 @@ class _Writer:
         self.sizes = np.zeros(order + 1, np.int64)  # nodes written so far, by length
         self.fan = np.zeros(alphabet, np.int64)
         self.last = np.empty(0, np.int32)  # the last window of the part before
-        self.patches: list[tuple[int, int, int]] = []  # (length, node, count to add): n-grams cut by a range's end
+        self.patches: list[
+            tuple[int, int, int]
+        ] = []  # (length, node, count to add): n-grams cut by a range's end
         names = ("word", "count", "child")
         self.files: dict[int, dict[str, BinaryIO]] = {
             k: {name: files.enter_context((folder / f"{name}{k}").open("w+b")) for name in names}

@@ -12,10 +12,15 @@ import numpy as np
 from chainrule.runtime import compiled, in_threads
 from chainrule.symbols import EOS
 
-SMALLEST, LARGEST = 12, 18  # bits of a chunk's size: large enough to call NumPy seldom, small enough for the cache
+SMALLEST, LARGEST = (
+    12,
+    18,
+)  # bits of a chunk's size: large enough to call NumPy seldom, small enough for the cache
 
 
-def sorted_positions(stream: np.ndarray, positions: np.ndarray | None, alphabet: int, order: int) -> np.ndarray:
+def sorted_positions(
+    stream: np.ndarray, positions: np.ndarray | None, alphabet: int, order: int
+) -> np.ndarray:
     """Positions ordered by the `order` symbols that begin there; none looks beyond its EOS.
 
     `positions` None means all of them.

@@ -1,0 +1,72 @@
+"""Which symbols may be drawn: pure functions on logits (B, V) -> (B, V); what is -inf stays -inf."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from chainrule.errors import ConfigError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filters:
+    """How to narrow a distribution before drawing from it."""
+
+    temperature: float = 1.0  # below 1 sharper, above 1 flatter, 0 the best symbol only
+    top_k: int | None = None  # only the k best symbols
+    top_p: float | None = None  # only the fewest symbols that together have this probability
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.temperature) and self.temperature >= 0):
+            raise ConfigError(f"The temperature must be a number from 0 up, not {self.temperature}.")
+        if self.top_k is not None and self.top_k < 1:
+            raise ConfigError(
+                f"top_k must be at least 1, not {self.top_k}. Leave it out to keep all symbols."
+            )
+        if self.top_p is not None and not 0 < self.top_p <= 1:
+            raise ConfigError(f"top_p must be above 0 and at most 1, not {self.top_p}. 1 keeps all symbols.")
+
+    def __call__(self, logits: Tensor) -> Tensor:
+        """Temperature first, then top-k, then top-p, as is the custom."""
+        logits = temperature(logits, self.temperature)
+        logits = logits if self.top_k is None else top_k(logits, self.top_k)
+        return logits if self.top_p is None else top_p(logits, self.top_p)
+
+
+def temperature(logits: Tensor, heat: float) -> Tensor:
+    """Sharper below 1, flatter above; at 0 only the best symbol remains, of equal ones the lowest id."""
+    if heat == 0:
+        return top_k(logits, 1)
+    best = logits.amax(-1, keepdim=True)  # (B, 1)
+    # Relative to the best, so that a small temperature drives the others to -inf and nothing to +inf.
+    below = logits - best.masked_fill(best == -torch.inf, 0.0)  # (B, V)
+    return (below.double() / heat).to(logits.dtype)
+
+
+def top_k(logits: Tensor, count: int) -> Tensor:
+    """Only the `count` best symbols, the lowest ids of equally good ones."""
+    return logits.masked_fill(~best(logits, count), -torch.inf)
+
+
+def best(scores: Tensor, count: int) -> Tensor:
+    """Which `count` entries of each row (B, V) are the largest; of equal ones those with the lowest index."""
+    count = min(count, scores.shape[-1])
+    least = scores.topk(count).values[:, -1:]  # (B, 1)
+    above, level = scores > least, scores == least  # (B, V)
+    room = count - above.sum(-1, keepdim=True)  # (B, 1)
+    return above | (level & (level.cumsum(-1) <= room))
+
+
+def top_p(logits: Tensor, mass: float) -> Tensor:
+    """Only the fewest best symbols that together have at least the probability `mass` (nucleus)."""
+    if mass >= 1:
+        return logits.clone()
+    ordered, order = logits.double().sort(dim=-1, descending=True, stable=True)  # (B, V)
+    chances = ordered.softmax(-1)
+    before = chances.cumsum(-1) - chances  # what the better ones have together
+    drop = before >= mass
+    drop[:, 0] = False
+    return logits.masked_fill(torch.zeros_like(drop).scatter(-1, order, drop), -torch.inf)

@@ -1,0 +1,152 @@
+"""Beam search against tables small enough to search by hand."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+
+from chainrule.decode.beam import beam, search
+from chainrule.decode.complete import continuations, next_symbols
+from chainrule.decode.sample import greedy
+from chainrule.errors import ConfigError
+from chainrule.models.base import ModelConfig
+from chainrule.symbols import BOS, EOS, UNK
+from tiny import Table, TinyAttention
+from tiny.table import RAIN, SNOW, SUN
+
+tables = some.integers(0, 10_000).map(lambda seed: Table.random(np.random.default_rng(seed)))
+
+
+def total(model: Table, prompt: list[int], ids: tuple[int, ...]) -> float:
+    """Log-probability by hand."""
+    path = [prompt[-1], *ids]
+    chances = [model.chances[last, id] for last, id in itertools.pairwise(path)]
+    return sum(math.log(chance) if chance else -math.inf for chance in chances)
+
+
+def everything(model: Table, prompt: list[int], length: int) -> dict[tuple[int, ...], float]:
+    """Every possible continuation with its log-probability."""
+    going = (UNK, 5, 6, 7)
+    ways = [(*way, EOS) for size in range(length) for way in itertools.product(going, repeat=size)]
+    ways += itertools.product(going, repeat=length)
+    chances = {way: total(model, prompt, way) for way in ways}
+    return {way: chance for way, chance in chances.items() if chance > -math.inf}
+
+
+@settings(max_examples=25, deadline=None)
+@given(tables, some.integers(1, 4), some.sampled_from([0.0, 0.7, 1.0]))
+def test_a_wide_enough_beam_equals_brute_force(model: Table, length: int, penalty: float) -> None:
+    expected = everything(model, [BOS], length)
+    found = beam(model, [BOS], 5**length, length, length_penalty=penalty)
+    assert {one.ids for one in found} == set(expected)
+    values = sorted((chance / len(way) ** penalty for way, chance in expected.items()), reverse=True)
+    assert [one.value for one in found] == pytest.approx(values)
+
+
+@settings(max_examples=40, deadline=None)
+@given(tables, some.integers(0, 8))
+def test_a_beam_of_one_equals_greedy(model: Table, length: int) -> None:
+    assert beam(model, [BOS], 1, length)[0].ids == tuple(greedy(model, [BOS], length))
+
+
+@settings(max_examples=40, deadline=None)
+@given(tables, some.integers(1, 6), some.integers(1, 6))
+def test_every_total_is_the_log_probability_of_its_symbols(model: Table, width: int, length: int) -> None:
+    found = beam(model, [BOS, 6], width, length)
+    assert 1 <= len(found) <= width
+    assert [one.log_probability for one in found] == pytest.approx(
+        [total(model, [BOS, 6], one.ids) for one in found]
+    )
+    assert [one.value for one in found] == sorted((one.value for one in found), reverse=True)
+    for one in found:
+        assert one.finished == (one.ids[-1] == EOS) and EOS not in one.ids[:-1]
+        assert one.finished or len(one.ids) == length
+
+
+@settings(max_examples=40, deadline=None)
+@given(tables, some.integers(1, 5), some.integers(1, 5))
+def test_the_tree_holds_every_step_of_every_hypothesis(model: Table, width: int, length: int) -> None:
+    found = search(model, [BOS], width, length)
+    for index, node in enumerate(found.tree.nodes):
+        path = found.tree.path(index)
+        assert node.length == len(path) and node.finished == (path[-1] == EOS)
+        assert node.log_probability == pytest.approx(total(model, [BOS], path))
+        assert node.parent is None or index in found.tree.children(node.parent)
+    for one in found.hypotheses:
+        assert one.node is not None and found.tree.path(one.node) == one.ids
+    per_step = [sum(node.length == size for node in found.tree.nodes) for size in range(1, length + 1)]
+    assert max(per_step) <= width
+
+
+def test_a_beam_of_two_finds_what_greedy_misses() -> None:
+    chances = np.zeros((8, 8))
+    chances[BOS, [SUN, RAIN]] = 0.6, 0.4
+    chances[SUN, [SUN, RAIN, SNOW, EOS]] = 0.25
+    chances[RAIN, EOS] = 1.0
+    model = Table(ModelConfig(alphabet=8), chances)
+    assert next(iter(greedy(model, [BOS], 2))) == SUN
+    assert beam(model, [BOS], 2, 2)[0].ids == (RAIN, EOS)
+    assert beam(model, [BOS], 2, 2)[0].log_probability == pytest.approx(math.log(0.4))
+
+
+def test_a_finished_hypothesis_is_never_lost_to_longer_ones() -> None:
+    chances = np.zeros((8, 8))
+    chances[BOS, [SUN, EOS]] = 0.7, 0.3
+    chances[SUN, [RAIN, SNOW]] = 0.5  # two of 0.35 push the finished one of 0.3 out of a beam of two
+    chances[RAIN, [RAIN, EOS]] = 0.5
+    chances[SNOW, [SNOW, EOS]] = 0.5  # and end at 0.175
+    found = beam(Table(ModelConfig(alphabet=8), chances), [BOS], 2, 3)
+    assert found[0].ids == (EOS,) and found[0].log_probability == pytest.approx(math.log(0.3))
+
+
+def test_equally_good_hypotheses_are_ranked_by_what_they_continue_then_by_id() -> None:
+    chances = np.full((8, 8), 0.0)
+    chances[:, [EOS, SUN, RAIN, SNOW]] = 0.25
+    found = beam(Table(ModelConfig(alphabet=8), chances), [BOS], 3, 1)
+    assert [one.ids for one in found] == [(EOS,), (SUN,), (RAIN,)]
+
+
+def test_a_length_penalty_favours_longer_ones() -> None:
+    chances = np.zeros((8, 8))
+    chances[BOS, [EOS, SUN]] = 0.55, 0.45
+    chances[SUN, EOS] = 1.0
+    model = Table(ModelConfig(alphabet=8), chances)
+    assert beam(model, [BOS], 4, 3)[0].ids == (EOS,)
+    assert beam(model, [BOS], 4, 3, length_penalty=1.0)[0].ids == (SUN, EOS)
+
+
+def test_a_dead_end_leaves_what_was_said_unfinished() -> None:
+    chances = np.zeros((8, 8))
+    chances[BOS, SUN] = 1.0
+    [found] = beam(Table(ModelConfig(alphabet=8), chances), [BOS], 3, 5)
+    assert found.ids == (SUN,) and not found.finished
+
+
+def test_the_beam_goes_on_beyond_what_the_model_can_hold() -> None:
+    model = TinyAttention.tiny()
+    [one, *_] = beam(model, [BOS], 3, 20, stop=())
+    sequence = np.array([BOS, *one.ids, EOS], np.int32)
+    assert float(model.score_ids(sequence)[1:-1].sum()) == pytest.approx(one.log_probability, abs=1e-4)
+
+
+def test_a_beam_without_width_is_refused() -> None:
+    with pytest.raises(ConfigError, match="wide"):
+        beam(Table.tiny(), [BOS], 0, 3)
+
+
+def test_the_likeliest_next_symbols_come_best_first_without_impossible_ones() -> None:
+    found = next_symbols(Table.tiny(), [BOS, RAIN], 10)
+    assert [id for id, _ in found] == [RAIN, SUN, EOS]
+    assert [chance for _, chance in found] == pytest.approx([math.log(0.5), math.log(0.3), math.log(0.2)])
+    assert next_symbols(Table.tiny(), [BOS, RAIN], 1) == found[:1]
+    assert next_symbols(Table.tiny(), [BOS], 0) == []
+
+
+def test_continuations_are_the_best_of_a_beam() -> None:
+    found = continuations(Table.tiny(), [BOS, RAIN], 3, 2)
+    assert [one.ids for one in found] == [(RAIN, RAIN), (EOS,), (SUN, SUN)]

@@ -1,0 +1,24 @@
+"""Every family, and the five tiny models, keep every law."""
+
+from __future__ import annotations
+
+import pytest
+
+from chainrule.models.registry import families
+from laws.case import CASES, Case
+from laws.laws import LAWS, Law, applies
+
+PAIRS = [(law, case) for case in CASES for law in LAWS if applies(law, case)]
+
+
+@pytest.mark.parametrize(("law", "case"), PAIRS, ids=[f"{case.name}-{law.__name__}" for law, case in PAIRS])
+def test_the_law_is_kept(law: Law, case: Case) -> None:
+    law(case)
+
+
+def test_there_are_fourteen_laws() -> None:
+    assert len(LAWS) == 14
+
+
+def test_every_registered_family_is_held_to_the_laws() -> None:
+    assert set(families()) <= {case.name for case in CASES}

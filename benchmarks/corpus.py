@@ -38,7 +38,7 @@ def _groups(stream, places, order):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _walk(stream, pairs, pair_low, pair_high, singles, low, high, starts, words, rare_of, lines, seed):  # type: ignore[no-untyped-def]
+def _walk(stream, pairs, pair_low, pair_high, singles, low, high, starts, words, lines, seed):  # type: ignore[no-untyped-def]
     """Ids of `lines` new sentences, EOS after each."""
     np.random.seed(seed)
     out = [np.int64(0)]
@@ -46,8 +46,8 @@ def _walk(stream, pairs, pair_low, pair_high, singles, low, high, starts, words,
         at = starts[np.random.randint(len(starts))] + 1
         while stream[at] != EOS:
             word = np.int64(stream[at])
-            if np.random.random() < 0.012:
-                word = words + rare_of[np.random.randint(len(rare_of))]
+            if np.random.random() < 0.02:
+                word = words + np.int64(min(np.random.random() ** -3.5, RARE))
             out.append(word)
             way = np.random.random()
             if way < 0.62 and stream[at - 1] != BOS:
@@ -69,13 +69,11 @@ def main(small: Path, large: Path, wanted: int) -> None:
     stream = codec.encode(texts).ids
     pairs, singles = (sorted_positions(stream, None, codec.size, n) for n in (2, 1))
     groups = (pairs, *_groups(stream, pairs, 2), singles, *_groups(stream, singles, 1))
-    rng = np.random.default_rng(1)
-    rare_of = np.minimum((1 / rng.random(1 << 20) ** 1.6).astype(np.int64), RARE)
     names = np.array([*codec.pieces(range(codec.size)), *(f"w{i}" for i in range(RARE + 1))], object)
     starts, done, seed = np.flatnonzero(stream == BOS), 0, 0
     with large.open("w", encoding="utf-8") as file:
         while done < wanted:
-            ids = _walk(stream, *groups, starts, codec.size, rare_of, LINES, seed)
+            ids = _walk(stream, *groups, starts, codec.size, LINES, seed)
             file.write(" ".join(names[ids].tolist()).replace(" </s> ", "\n").removesuffix(" </s>") + "\n")
             done, seed = done + len(ids) - LINES, seed + 1
             print(f"{done:,} words", end="\r", file=sys.stderr, flush=True)

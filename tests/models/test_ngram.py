@@ -193,4 +193,4 @@ def test_an_open_vocabulary_keeps_something_for_the_unknown() -> None:
     assert probability(model, UNK) > 0
     closed = fit([A, B, C], [A, B, B], order=2, silent=(0, BOS, UNK, 4))
     assert probability(closed, UNK) == 0
-    assert math.isclose(sum(np.exp(closed.logs[1 : 1 + FIRST + 3])), 1, rel_tol=1e-5)
+    assert math.isclose(np.exp(closed.logs_of(np.arange(1, 1 + FIRST + 3))).sum(), 1, rel_tol=1e-5)

@@ -76,7 +76,7 @@ def _escaped(piece: str) -> str:
 
 def _lines(model: Ngram, names: np.ndarray, nodes: np.ndarray, n: int) -> Iterator[str]:
     words = (" ".join(row) for row in names[_symbols(model, nodes, n)].tolist())
-    logs = _written(model.logs[nodes]).tolist()
+    logs = _written(model.logs_of(nodes)).tolist()
     if n == len(model.levels) - 2:
         return (f"{log:.7g}\t{text}\n" for log, text in zip(logs, words, strict=True))
     weights = _written(model.backoff[nodes]).tolist()

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from chainrule.models.ngram.family import packed
 from chainrule.models.ngram.space import Space
 from chainrule.models.ngram.trie import empty_trie, seal
 from chainrule.symbols import BOS, MASK, PAD
@@ -47,8 +48,7 @@ def closed_trie(tables: list[Table], alphabet: int) -> dict[str, np.ndarray]:
         lower = logs[trie.link[level]] + _parent_weights(trie.child, backoff, level)
         logs[level] = np.where(np.isnan(table.logs), lower, table.logs)
     logs[1 + np.array([PAD, BOS, MASK])] = -np.inf
-    arrays = {"word": trie.word, "child": trie.child, "link": trie.link}
-    return {"levels": levels, **arrays, "logs": logs, "backoff": backoff}
+    return packed(trie, logs, backoff, Space())
 
 
 def _parent_weights(child: np.ndarray, backoff: np.ndarray, level: slice) -> np.ndarray:

@@ -19,10 +19,11 @@ the highest order, and n-grams that begin a sequence, keep their plain counts.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from chainrule.models.ngram.space import Space
+from chainrule.models.ngram.space import Space, Span
 from chainrule.models.ngram.trie import Trie, left_degree
 from chainrule.runtime import compiled, threads
 from chainrule.symbols import BOS
@@ -64,7 +65,8 @@ def estimate(
         numbers.append(_smoothing(trie, counts, n, smoothing, k, int(speakable.sum()), notes))
         _estimate_level(trie, counts, n, numbers[-1], speakable, kept, logs, backoff, space)
     for values in (logs, backoff):
-        space.sweep(lambda span, values=values: _take_log(values[slice(*span)]), 0, len(values))  # type: ignore[misc]
+        work = partial(_take_log, values)
+        space.sweep("taking logarithms", work, 0, len(values))
     return Estimate(logs, backoff, [one.discounts[1:].tolist() for one in numbers], tuple(notes))
 
 
@@ -76,6 +78,7 @@ def _adjusted(trie: Trie, space: Space) -> np.ndarray:
     for n in range(1, trie.order):
         level, above = trie.level(n), trie.level(n + 1)
         space.sweep(
+            "adjusting counts",
             lambda span, above=above: left_degree(trie.link, above.start, above.stop, *span, counts),  # type: ignore[misc]
             level.start,
             level.stop,
@@ -161,7 +164,8 @@ def _estimate_level(
     keep = np.ones(0, np.bool_) if kept is None else kept
     how = (numbers.discounts, numbers.per_type, numbers.constant, numbers.uniform)
     arrays = (speakable, counts, keep, trie.word, trie.child, trie.link, logs, backoff)
-    space.sweep(lambda span: _estimate_children(*span, n == 1, *how, *arrays), parents.start, parents.stop)
+    work = lambda span: _estimate_children(*span, n == 1, *how, *arrays)  # noqa: E731
+    space.sweep(f"estimating {n}-grams", work, parents.start, parents.stop)
 
 
 @compiled
@@ -193,7 +197,8 @@ def _estimate_children(  # type: ignore[no-untyped-def]
             probabilities[i] = own + rest * lower
 
 
-def _take_log(values: np.ndarray) -> None:
+def _take_log(values: np.ndarray, span: Span) -> None:
     """Natural logarithms in place; the logarithm of zero is -inf, which is what it is."""
+    part = values[slice(*span)]
     with np.errstate(divide="ignore"):
-        np.log(values, out=values)
+        np.log(part, out=part)

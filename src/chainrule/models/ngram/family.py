@@ -13,19 +13,20 @@ from chainrule.config import option
 from chainrule.errors import ConfigError, ModelError
 from chainrule.models.base import Model, ModelConfig, State
 from chainrule.models.ngram import query
-from chainrule.models.ngram.estimate import SMOOTHINGS, Estimate, estimate
+from chainrule.models.ngram.estimate import SMOOTHINGS, estimate
 from chainrule.models.ngram.parts import count_in_parts
 from chainrule.models.ngram.prune import kept_nodes, pruned
 from chainrule.models.ngram.space import Space, space_for
 from chainrule.models.ngram.trie import Trie, count_ngrams
 from chainrule.models.registry import register
+from chainrule.progress import Progress, silent
 from chainrule.runtime import in_threads, threads
 from chainrule.symbols import BOS, EOS, FIRST
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-PIECE = 1 << 18  # ids scored by one thread at a time
+PIECE = 1 << 14  # ids scored by one thread at a time
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,17 +73,15 @@ class Ngram(Model):
         self, config: NgramConfig, arrays: Mapping[str, np.ndarray], notes: tuple[str, ...] = ()
     ) -> None:
         self.config = config
-        self._arrays = dict(arrays)
         self.notes = notes
         self.levels = np.ascontiguousarray(arrays["levels"])
-        self.word, self.child, self.link = arrays["word"], arrays["child"], arrays["link"]
-        self.logs, self.backoff = arrays["logs"], arrays["backoff"]
+        self.word, self.contexts, self.leaves = arrays["word"], arrays["contexts"], arrays["leaves"]
         self.silent = np.zeros(config.alphabet, np.bool_)
         self.silent[list(config.silent)] = True
         self.even = -math.log((~self.silent).sum()) if config.smoothing == "add-k" else 0.0
 
     @classmethod
-    def learn(cls, config: NgramConfig, ids: np.ndarray) -> Self:
+    def learn(cls, config: NgramConfig, ids: np.ndarray, progress: Progress = silent) -> Self:
         """Count and estimate; `ids` are whole sequences one after another, each `BOS … EOS`."""
         if config.smoothing == "given":
             raise ConfigError(
@@ -90,13 +89,13 @@ class Ngram(Model):
             )
         speakable = np.ones(config.alphabet, np.bool_)
         speakable[list(config.silent)] = False
-        with space_for(config.memory) as space:
+        with space_for(config.memory, progress) as space:
             trie = cls._count(config, ids, space)
             kept = kept_nodes(trie, config.prune) if any(config.prune) else None
             found = estimate(trie, speakable, config.smoothing, config.k, kept, space)
             if kept is not None:
                 trie, found = pruned(trie, found, kept)
-        return cls(config, _named(trie, found), found.notes)
+            return cls(config, packed(trie, found.logs, found.backoff, space), found.notes)
 
     @staticmethod
     def _count(config: NgramConfig, ids: np.ndarray, space: Space) -> Trie:
@@ -127,9 +126,7 @@ class Ngram(Model):
         nodes, seen = state.nodes.numpy().copy(), state.seen.numpy().copy()  # (B,), (B,)
         hidden = np.empty((*tokens.shape, 2), np.int64)
         symbols = np.ascontiguousarray(tokens.numpy(), np.int32)
-        query.advance(
-            self.word, self.child, self.link, self.levels, len(self.backoff), symbols, nodes, seen, hidden
-        )
+        query.advance(self.word, self.contexts, self.leaves, self.levels, symbols, nodes, seen, hidden)
         return torch.from_numpy(hidden), NgramState(
             torch.from_numpy(nodes), torch.from_numpy(seen)
         )  # (B, T, 2)
@@ -161,19 +158,33 @@ class Ngram(Model):
 
     @property
     def _tables(self) -> tuple[Any, ...]:
-        return (
-            self.word,
-            self.child,
-            self.link,
-            self.logs,
-            self.backoff,
-            self.levels,
-            self.even,
-            self.silent,
-        )
+        numbers = (self.word, self.contexts, self._weights, self.leaves, _floats(self.leaves))
+        return (*numbers, self.levels, self.even, self.silent)
+
+    @property
+    def _weights(self) -> np.ndarray:
+        return _floats(self.contexts)
+
+    @property
+    def child(self) -> np.ndarray:
+        """(contexts + 1,) the first child of each context."""
+        return self.contexts[:, query.CHILD]
+
+    @property
+    def backoff(self) -> np.ndarray:
+        """(contexts,) the log-weight of falling back from each context."""
+        return self._weights[:-1, query.BACKOFF]
+
+    def logs_of(self, nodes: np.ndarray) -> np.ndarray:
+        """The log-probability of the last symbol of each n-gram (n,) after its others."""
+        many = len(self.contexts) - 1
+        logs = self._weights[np.minimum(nodes, many), query.LOG]
+        leaf = nodes >= many
+        logs[leaf] = _floats(self.leaves)[nodes[leaf] - many, query.LEAF_LOG]
+        return logs
 
     def arrays(self) -> Mapping[str, np.ndarray]:
-        return self._arrays
+        return {name: getattr(self, name) for name in ("levels", "word", "contexts", "leaves")}
 
     @classmethod
     def from_arrays(cls, config: Any, arrays: Mapping[str, np.ndarray]) -> Self:
@@ -185,9 +196,23 @@ class Ngram(Model):
         return [int(high - low) for low, high in zip(self.levels[1:-1], self.levels[2:], strict=True)]
 
 
-def _named(trie: Trie, found: Estimate) -> dict[str, np.ndarray]:
-    arrays = {"word": trie.word, "child": trie.child, "link": trie.link}
-    return {"levels": trie.levels, **arrays, "logs": found.logs, "backoff": found.backoff}
+def _floats(table: np.ndarray) -> np.ndarray:
+    """The same bits as floating-point numbers."""
+    return table.view(np.float32 if table.dtype == np.int32 else np.float64)
+
+
+def packed(trie: Trie, logs: np.ndarray, backoff: np.ndarray, space: Space) -> dict[str, np.ndarray]:
+    """What a walk looks up together, laid side by side: the arrays of a model."""
+    many, leaves = trie.contexts, len(trie.word) - trie.contexts
+    contexts = space.empty(4 * (many + 1), trie.link.dtype).reshape(-1, 4)
+    parts = (trie.child, trie.link, backoff, logs, contexts, _floats(contexts))
+    space.sweep("packing", lambda span: query.pack(*span, *parts), 0, many)
+    contexts[many] = (trie.child[many], 0, 0, 0)
+    tips = space.empty(2 * leaves, trie.link.dtype).reshape(-1, 2)
+    tips[:, query.LEAF_LINK] = trie.link[many:]
+    _floats(tips)[:, query.LEAF_LOG] = logs[many:]
+    space.rest()
+    return {"levels": trie.levels, "word": trie.word, "contexts": contexts, "leaves": tips}
 
 
 def _pieces(ids: np.ndarray) -> list[slice]:

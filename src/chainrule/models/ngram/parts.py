@@ -31,8 +31,11 @@ def count_in_parts(stream: np.ndarray, alphabet: int, order: int, memory: int, s
     weights = _weights(stream, alphabet, prefix, np.zeros(alphabet**prefix, np.int64))
     with tempfile.TemporaryDirectory(prefix="chainrule-") as folder, ExitStack() as files:
         writer = _Writer(Path(folder), files, alphabet, order)
-        for low, high in _ranges(weights, max(1024, memory // (32 * order))):
-            writer.add(_windows(stream, alphabet, prefix, low, high, order, int(weights[low:high].sum())))
+        with space.progress("counting in parts", len(stream)) as step:
+            for low, high in _ranges(weights, max(1024, memory // (32 * order))):
+                size = int(weights[low:high].sum())
+                writer.add(_windows(stream, alphabet, prefix, low, high, order, size))
+                step(size)
         return writer.trie(np.bincount(stream, minlength=alphabet), space)
 
 

@@ -1,4 +1,13 @@
-"""Walking the trie: one step per symbol, falling back along links where an n-gram was not seen."""
+"""Walking the trie: one step per symbol, falling back along links where an n-gram was not seen.
+
+What is looked up together lies together, because a walk waits for memory more than for anything else:
+
+    word      (nodes,)           the last symbol of each n-gram, searched among the children of a context
+    contexts  (contexts + 1, 4)  first child, link, log-weight of falling back, log-probability
+    leaves    (leaves, 2)        link, log-probability of the n-grams of the highest order
+
+The last two hold whole numbers and, in the same bits, logarithms: `weights` and `leaf_logs` are their views as floats.
+"""
 
 from __future__ import annotations
 
@@ -7,49 +16,57 @@ import numpy as np
 from chainrule.runtime import compiled
 from chainrule.symbols import BOS, PAD
 
+CHILD, LINK, BACKOFF, LOG = range(4)
+LEAF_LINK, LEAF_LOG = range(2)
+
 
 @compiled
-def find(word, child, node, symbol):  # type: ignore[no-untyped-def]
-    """The child of a node that ends in `symbol`, or -1."""
+def find(word, contexts, node, symbol):  # type: ignore[no-untyped-def]
+    """The child of a node that ends in `symbol`, or -1.
+
+    Children differ, so the one that ends in `symbol` has at most `symbol` others before it: a tight bound for
+    frequent symbols, which have small ids.
+    """
     if node == 0:
         return np.int64(1 + symbol)
-    low, high = np.int64(child[node]), np.int64(child[node + 1])
-    while low < high:
-        middle = (low + high) >> 1
-        if word[middle] < symbol:
-            low = middle + 1
-        else:
-            high = middle
-    if low < child[node + 1] and word[low] == symbol:
-        return low
-    return np.int64(-1)
+    low = np.int64(contexts[node, CHILD])
+    size = min(np.int64(contexts[node + 1, CHILD]) - low, np.int64(symbol) + 1)
+    if size <= 0:
+        return np.int64(-1)
+    while size > 1:
+        half = size >> 1
+        low = low + half if word[low + half] <= symbol else low
+        size -= half
+    return low if word[low] == symbol else np.int64(-1)
 
 
 @compiled
-def step(word, child, link, logs, backoff, levels, even, node, seen, symbol):  # type: ignore[no-untyped-def]
+def step(word, contexts, weights, leaves, leaf_logs, levels, even, node, seen, symbol):  # type: ignore[no-untyped-def]
     """Read one symbol after having read `seen` (at most order - 1) whose longest known ending is `node`.
 
     Gives its log-probability, the n-gram that was found, and the new longest known ending. `even` is 0, or, with
     add-k, the log-probability of every symbol where nothing was seen.
     """
-    weight = 0.0
-    if even != 0.0:
-        weight = even
-        if levels[seen] <= node < levels[seen + 1]:
-            weight += backoff[node]
-    hit = find(word, child, node, symbol)
-    full = hit >= 0 and (even == 0.0 or levels[seen] <= node < levels[seen + 1])
+    hit = find(word, contexts, node, symbol)
+    known = even == 0.0 or levels[seen] <= node < levels[seen + 1]
+    full = known and hit >= 0
+    weight = 0.0 if even == 0.0 else even + (weights[node, BACKOFF] if known else 0.0)
     while hit < 0:
         if even == 0.0:
-            weight += backoff[node]
-        node = np.int64(link[node])
-        hit = find(word, child, node, symbol)
-    value = weight if even != 0.0 and not full else logs[hit] + (weight if even == 0.0 else 0.0)
-    return value, hit, (hit if hit < len(backoff) else np.int64(link[hit]))
+            weight += weights[node, BACKOFF]
+        node = np.int64(contexts[node, LINK])
+        hit = find(word, contexts, node, symbol)
+    last = len(contexts) - 1
+    log = weights[hit, LOG] if hit < last else leaf_logs[hit - last, LEAF_LOG]
+    if even != 0.0:
+        value = log if full else weight
+    else:
+        value = log + weight
+    return value, hit, (hit if hit < last else np.int64(leaves[hit - last, LEAF_LINK]))
 
 
 @compiled
-def score(word, child, link, logs, backoff, levels, even, silent, ids, values, orders):  # type: ignore[no-untyped-def]
+def score(word, contexts, weights, leaves, leaf_logs, levels, even, silent, ids, values, orders):  # type: ignore[no-untyped-def]
     """Log-probability of every id (0 for BOS), each sequence read from its BOS, and the length of the n-gram used."""
     node, seen, most = np.int64(0), 0, len(levels) - 3
     for i in range(len(ids)):
@@ -58,7 +75,9 @@ def score(word, child, link, logs, backoff, levels, even, silent, ids, values, o
             node, seen = (np.int64(1 + BOS) if most > 0 else np.int64(0)), min(1, most)
             values[i] = 0.0
             continue
-        value, hit, node = step(word, child, link, logs, backoff, levels, even, node, seen, symbol)
+        value, hit, node = step(
+            word, contexts, weights, leaves, leaf_logs, levels, even, node, seen, symbol
+        )
         values[i] = -np.inf if silent[symbol] else value
         seen = min(seen + 1, most)
         if len(orders):
@@ -69,55 +88,62 @@ def score(word, child, link, logs, backoff, levels, even, silent, ids, values, o
 
 
 @compiled
-def advance(word, child, link, levels, contexts, tokens, nodes, seen, hidden):  # type: ignore[no-untyped-def]
-    """Read `tokens` (B, T): `nodes` and `seen` (B,) move on, and `hidden` (B, T, 2) remembers them after each symbol."""
-    most = len(levels) - 3
+def advance(word, contexts, leaves, levels, tokens, nodes, seen, hidden):  # type: ignore[no-untyped-def]
+    """Read `tokens` (B, T): `nodes` and `seen` (B,) move on; `hidden` (B, T, 2) holds them after each symbol."""
+    most, last = len(levels) - 3, len(contexts) - 1
     for row in range(tokens.shape[0]):
         for t in range(tokens.shape[1]):
             symbol = tokens[row, t]
             if symbol != PAD:
-                node = nodes[row]
-                hit = find(word, child, node, symbol)
+                node = np.int64(nodes[row])
+                hit = find(word, contexts, node, symbol)
                 while hit < 0:
-                    node = link[node]
-                    hit = find(word, child, node, symbol)
-                nodes[row] = hit if hit < contexts else link[hit]
+                    node = np.int64(contexts[node, LINK])
+                    hit = find(word, contexts, node, symbol)
+                nodes[row] = hit if hit < last else leaves[hit - last, LEAF_LINK]
                 seen[row] = min(seen[row] + 1, most)
             hidden[row, t, 0] = nodes[row]
             hidden[row, t, 1] = seen[row]
 
 
 @compiled
-def distributions(word, child, link, logs, backoff, levels, even, silent, hidden, out):  # type: ignore[no-untyped-def]
+def distributions(word, contexts, weights, leaves, leaf_logs, levels, even, silent, hidden, out):  # type: ignore[no-untyped-def]
     """Log-probabilities of all symbols after each remembered context: hidden (N, 2) -> out (N, V)."""
     chain = np.empty(len(levels), np.int64)
+    last = len(contexts) - 1
     for row in range(len(hidden)):
-        node, seen = hidden[row, 0], hidden[row, 1]
+        node, seen = np.int64(hidden[row, 0]), hidden[row, 1]
         length = 0
         while node != 0:
             chain[length] = node
             length += 1
-            node = link[node]
+            node = np.int64(contexts[node, LINK])
         if even != 0.0:
-            _fill_even(word, child, logs, backoff, even, hidden[row, 0], length == seen, out[row])
+            out[row] = even + (weights[hidden[row, 0], BACKOFF] if length == seen else 0.0)
         else:
             for symbol in range(out.shape[1]):
-                out[row, symbol] = logs[1 + symbol]
-            for k in range(length - 1, -1, -1):
-                context = chain[k]
-                for symbol in range(out.shape[1]):
-                    out[row, symbol] += backoff[context]
-                for i in range(child[context], child[context + 1]):
-                    out[row, word[i]] = logs[i]
+                out[row, symbol] = weights[1 + symbol, LOG] if last > 1 else leaf_logs[symbol, LEAF_LOG]
+        for k in range(length - 1, -1, -1):
+            context = chain[k]
+            if even != 0.0 and (k > 0 or length != seen):
+                continue
+            for symbol in range(out.shape[1] if even == 0.0 else 0):
+                out[row, symbol] += weights[context, BACKOFF]
+            for i in range(contexts[context, CHILD], contexts[context + 1, CHILD]):
+                out[row, word[i]] = weights[i, LOG] if i < last else leaf_logs[i - last, LEAF_LOG]
+        if even != 0.0 and length == 0 and seen == 0:
+            for symbol in range(out.shape[1]):
+                out[row, symbol] = weights[1 + symbol, LOG] if last > 1 else leaf_logs[symbol, LEAF_LOG]
         for symbol in range(out.shape[1]):
             if silent[symbol]:
                 out[row, symbol] = -np.inf
 
 
 @compiled
-def _fill_even(word, child, logs, backoff, even, node, known, row):  # type: ignore[no-untyped-def]
-    """Add-k: the same for all symbols, but for those seen in this very context."""
-    row[:] = even + (backoff[node] if known else 0.0)
-    if known:
-        for i in range(child[node], child[node + 1]):
-            row[word[i]] = logs[i]
+def pack(low, high, child, link, backoff, logs, contexts, weights):  # type: ignore[no-untyped-def]
+    """Lay the numbers of the contexts low … high side by side."""
+    for node in range(low, high):
+        contexts[node, CHILD] = child[node]
+        contexts[node, LINK] = link[node]
+        weights[node, BACKOFF] = backoff[node]
+        weights[node, LOG] = logs[node]

@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import numpy as np
 
+from chainrule.progress import Progress, Step, silent
 from chainrule.runtime import compiled, in_threads
 from chainrule.symbols import EOS
 
-SMALLEST, LARGEST = (
-    12,
-    18,
-)  # bits of a chunk's size: large enough to call NumPy seldom, small enough for the cache
+# Bits of a chunk's size: large enough to call NumPy seldom, small enough for the cache.
+SMALLEST, LARGEST = 12, 18
 
 
 def sorted_positions(
-    stream: np.ndarray, positions: np.ndarray | None, alphabet: int, order: int
+    stream: np.ndarray,
+    positions: np.ndarray | None,
+    alphabet: int,
+    order: int,
+    progress: Progress = silent,
 ) -> np.ndarray:
     """Positions ordered by the `order` symbols that begin there; none looks beyond its EOS.
 
@@ -33,12 +36,31 @@ def sorted_positions(
     depth = 1
     while depth < order:
         words, size = _plan(bits, order - depth)
-        cuts = _cuts(fresh, 1 << size)
-        pieces = np.array_split(np.arange(len(cuts) - 1), min(256, max(1, len(cuts) - 1)))
-        tasks = [cuts[piece[0] : piece[-1] + 2] for piece in pieces if len(piece)]
-        in_threads(lambda task: _refine(stream, placed, fresh, task, depth, words, bits, 1 << size), tasks)
+        with progress(f"sorting {depth + words}-grams", len(placed)) as step:
+            _round(stream, placed, fresh, depth, words, bits, 1 << size, step)
         depth += words
     return placed
+
+
+def _round(
+    stream: np.ndarray,
+    placed: np.ndarray,
+    fresh: np.ndarray,
+    depth: int,
+    words: int,
+    bits: int,
+    size: int,
+    step: Step,
+) -> None:
+    """Refine all groups by their next `words` symbols, chunk by chunk, in threads."""
+    cuts = _cuts(fresh, size)
+    pieces = np.array_split(np.arange(len(cuts) - 1), min(256, max(1, len(cuts) - 1)))
+
+    def work(task: np.ndarray) -> None:
+        _refine(stream, placed, fresh, task, depth, words, bits, size)
+        step(int(task[-1] - task[0]))
+
+    in_threads(work, [cuts[piece[0] : piece[-1] + 2] for piece in pieces if len(piece)])
 
 
 def _index_type(size: int) -> type[np.signedinteger]:

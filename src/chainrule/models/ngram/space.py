@@ -11,13 +11,19 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.progress import Progress, silent
 from chainrule.runtime import in_threads
 
 Span = tuple[int, int]
 
 
 class Space:
-    """Makes large arrays, and runs kernels over spans of them in threads."""
+    """Makes large arrays, and runs kernels over spans of them in threads, telling how far they are."""
+
+    batch = 64  # spans worked on before `rest`
+
+    def __init__(self, progress: Progress = silent) -> None:
+        self.progress = progress
 
     def empty(self, size: int, dtype: Any) -> np.ndarray:
         """A new array, its contents not set."""
@@ -26,15 +32,14 @@ class Space:
     def rest(self) -> None:
         """Let go of memory that is only a copy of what is on disk."""
 
-    def sweep(self, work: Callable[[Span], Any], low: int, high: int, parts: int = 64) -> None:
+    def sweep(self, title: str, work: Callable[[Span], Any], low: int, high: int, parts: int = 64) -> None:
         """`work` on consecutive spans of low … high, side by side."""
         cuts = np.linspace(low, high, min(parts, max(1, high - low)) + 1).astype(np.int64).tolist()
         spans = list(zip(cuts[:-1], cuts[1:], strict=True))
-        for at in range(0, parts, self.batch):
-            in_threads(work, spans[at : at + self.batch])
-            self.rest()
-
-    batch = 64
+        with self.progress(title, high - low) as step:
+            for at in range(0, len(spans), self.batch):
+                in_threads(lambda span: (work(span), step(span[1] - span[0])), spans[at : at + self.batch])
+                self.rest()
 
 
 class DiskSpace(Space):
@@ -42,7 +47,8 @@ class DiskSpace(Space):
 
     batch = 4
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, progress: Progress = silent) -> None:
+        super().__init__(progress)
         self.folder = folder
         self.maps: list[mmap.mmap] = []
 
@@ -60,10 +66,10 @@ class DiskSpace(Space):
 
 
 @contextmanager
-def space_for(memory: int | None) -> Iterator[Space]:
+def space_for(memory: int | None, progress: Progress) -> Iterator[Space]:
     """Plain memory when no limit is given, else files in a temporary folder."""
     if memory is None:
-        yield Space()
+        yield Space(progress)
         return
     with tempfile.TemporaryDirectory(prefix="chainrule-") as folder:
-        yield DiskSpace(Path(folder))
+        yield DiskSpace(Path(folder), progress)

@@ -51,7 +51,7 @@ class Trie:
 
 def count_ngrams(stream: np.ndarray, alphabet: int, order: int, space: Space) -> Trie:
     """Count every n-gram of a stream of sequences, each `BOS … EOS`, in memory."""
-    places = sorted_positions(stream, None, alphabet, order)
+    places = sorted_positions(stream, None, alphabet, order, space.progress)
     pieces = _pieces(stream, places)
     sizes = np.array(in_threads(lambda piece: count_nodes(stream, places[piece], order, -1), pieces))
     levels = level_starts(alphabet, sizes.sum(0))
@@ -60,11 +60,14 @@ def count_ngrams(stream: np.ndarray, alphabet: int, order: int, space: Space) ->
     fan = np.zeros(alphabet, np.int64)
     shift, carry = np.zeros(order + 2, np.int64), np.zeros(order + 1, np.int64)
 
-    def write(i: int) -> None:
-        arrays = (trie.word, trie.count, trie.child, fan)
-        write_nodes(stream, places[pieces[i]], order, starts[i].copy(), shift, *arrays, -1, carry)
+    with space.progress("counting", len(places)) as step:
 
-    in_threads(write, range(len(pieces)))
+        def write(i: int) -> None:
+            some, arrays = places[pieces[i]], (trie.word, trie.count, trie.child, fan)
+            write_nodes(stream, some, order, starts[i].copy(), shift, *arrays, -1, carry)
+            step(len(some))
+
+        in_threads(write, range(len(pieces)))
     del places
     seal(trie, np.bincount(stream, minlength=alphabet), fan, space)
     return trie
@@ -97,6 +100,7 @@ def seal(trie: Trie, seen: np.ndarray, fan: np.ndarray, space: Space) -> None:
     for k in range(1, trie.order):
         level, first = trie.level(k), k == 1
         space.sweep(
+            f"linking {k + 1}-grams",
             lambda span, first=first: _link_children(trie.word, trie.child, trie.link, first, *span),  # type: ignore[misc]
             level.start,
             level.stop,

@@ -21,6 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,11 @@ def exactness(ptb: Path, folder: Path) -> Bundle:
     export_arpa(bundle.model, bundle.codec, arpa)  # type: ignore[arg-type]
     theirs = kenlm.Model(str(arpa))
     reference = np.array([log for line in lines for log, _, _ in theirs.full_scores(line)])
-    row("our ARPA in KenLM, worst of all test words", f"{np.abs(reference - ours(bundle, lines)).max():.1e}", "1e-4 log10")
+    row(
+        "our ARPA in KenLM, worst of all test words",
+        f"{np.abs(reference - ours(bundle, lines)).max():.1e}",
+        "1e-4 log10",
+    )
     model, codec = import_arpa(arpa)
     back = ours(Bundle(codec, model), lines)
     row("the same ARPA read by us, worst", f"{np.abs(reference - back).max():.1e}", "1e-4 log10")
@@ -102,12 +107,16 @@ def scoring(bundle: Bundle, ptb: Path, folder: Path) -> None:
 
     theirs = kenlm.Model(str(folder / "ptb.arpa"))
     for name in ("ptb.test.txt", "ptb.train.txt"):
-        path = ptb / name
-        lines = path.read_text().splitlines()
+        lines = (ptb / name).read_text().splitlines()
         words = sum(len(line.split()) + 1 for line in lines)
-        mine, other = alternating(lambda: bundle.score_file(path), lambda: [theirs.score(line) for line in lines])  # noqa: B023
+        mine, other = alternating(partial(bundle.score_file, ptb / name), partial(score_all, theirs, lines))
         rates = f"{words / mine / 1e6:.2f} M/s, KenLM {words / other / 1e6:.2f} M/s: {other / mine:.2f}x"
         row(f"scoring {name}, words per second", rates, ">= 1x")
+
+
+def score_all(model: Any, lines: list[str]) -> list[float]:
+    """As its users do."""
+    return [model.score(line) for line in lines]
 
 
 def estimator(ptb: Path, folder: Path) -> None:
@@ -140,7 +149,11 @@ def large(text: Path, folder: Path) -> None:
         (folder / "tail.txt").write_bytes(file.read().split(b"\n", 1)[1])
     plain, limited = folder / "large", folder / "limited"
     took, peak, _ = command("fit", str(text), *words, "-o", str(plain), "--json")
-    row(f"{text.name} ({text.stat().st_size / 1e6:.0f} MB), order 5, fit and save", f"{took:.1f} s, {peak:.2f} GB", "< 60 s, < 6 GB")
+    row(
+        f"{text.name} ({text.stat().st_size / 1e6:.0f} MB), order 5, fit and save",
+        f"{took:.1f} s, {peak:.2f} GB",
+        "< 60 s, < 6 GB",
+    )
     took, peak, _ = command("fit", str(text), *words, "-o", str(limited), "--memory", "2G", "--json")
     row("the same with --memory 2G", f"{took:.1f} s, {peak:.2f} GB", "bounded")
     same = digest(plain / "model.safetensors") == digest(limited / "model.safetensors")
@@ -151,7 +164,10 @@ def large(text: Path, folder: Path) -> None:
     if lmplz := os.environ.get("LMPLZ") or shutil.which("lmplz"):
         clean = folder / "clean.txt"
         clean.write_bytes(text.read_bytes().replace(b"<unk>", b"UNK"))
-        row("KenLM's lmplz + build_binary on it", f"{seconds(lambda: kenlm_model(lmplz, clean, folder)):.1f} s")
+        row(
+            "KenLM's lmplz + build_binary on it",
+            f"{seconds(lambda: kenlm_model(lmplz, clean, folder)):.1f} s",
+        )
 
 
 def digest(path: Path) -> str:
@@ -168,7 +184,9 @@ def start_up() -> None:
 
 def main() -> None:
     """Everything asked for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--large", type=Path, help="a large text, one sentence a line")
     parser.add_argument("--folder", type=Path, help="where large files may go (default: a temporary folder)")
     wanted = parser.parse_args()

@@ -9,6 +9,8 @@ Each setting is documented where it is defined, and that sentence is its help on
 
 from __future__ import annotations
 
+import json
+import math
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import Field, asdict, dataclass, field, fields
@@ -54,10 +56,7 @@ class Config:
     @classmethod
     def from_toml(cls, path: Path) -> Self:
         """From a TOML file of `name = value` lines."""
-        try:
-            return cls.from_values(tomllib.loads(path.read_text(encoding="utf-8")))
-        except tomllib.TOMLDecodeError as error:
-            raise ConfigError(f"{path} is not TOML: {error}. Write one `name = value` a line.") from error
+        return cls.from_values(read_toml(path))
 
     @classmethod
     def from_flags(cls, flags: Sequence[str]) -> Self:
@@ -78,6 +77,17 @@ class Config:
         return "\n".join(lines) + "\n"
 
 
+def read_toml(path: Path) -> dict[str, Any]:
+    """The `name = value` lines of a TOML file; `min-count` and `min_count` are the same name."""
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"The settings file {path} cannot be read: {error.strerror}.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not TOML: {error}. Write one `name = value` a line.") from error
+    return {name.replace("-", "_"): value for name, value in values.items()}
+
+
 def visible(config: type[Config]) -> list[Field[Any]]:
     """The settings a user may give."""
     return [setting for setting in fields(config) if not setting.metadata.get("hidden")]
@@ -88,32 +98,39 @@ def flag(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def read_flags(flags: Sequence[str], settings: Iterable[Field[Any]]) -> dict[str, Any]:
-    """Command-line words to values by setting name; an unknown word gets a suggestion."""
+def read_flags(
+    flags: Sequence[str], settings: Iterable[Field[Any]], also: Iterable[str] = ()
+) -> dict[str, Any]:
+    """Command-line words to values by setting name; an unknown word gets a suggestion.
+
+    `also` are flags read elsewhere, offered as suggestions only.
+    """
     known = {flag(setting.name): setting for setting in settings}
     values: dict[str, Any] = {}
     words = list(flags)
     while words:
         word, has_value, value = words.pop(0).partition("=")
-        setting, negated = _find_flag(word, known)
+        setting, negated = _find_flag(word, known, also)
         if setting.type in ("bool", bool):
             values[setting.name] = value if has_value else not negated
         elif has_value:
             values[setting.name] = value
-        elif words:
+        elif words and not words[0].startswith("--"):
             values[setting.name] = words.pop(0)
         else:
             raise ConfigError(f"{word} wants a value: {setting.metadata.get('help', '')}.")
     return values
 
 
-def _find_flag(word: str, known: Mapping[str, Field[Any]]) -> tuple[Field[Any], bool]:
+def _find_flag(word: str, known: Mapping[str, Field[Any]], also: Iterable[str]) -> tuple[Field[Any], bool]:
     if word in known:
         return known[word], False
     plain = "--" + word.removeprefix("--no-")
     if word.startswith("--no-") and plain in known and known[plain].type in ("bool", bool):
         return known[plain], True
-    raise ConfigError(f"There is no option {word}. {suggest(word, known)}")
+    if not word.startswith("-"):
+        raise ConfigError(f"There is one word too many: {word!r}. Put text with spaces in quotes.")
+    raise ConfigError(f"There is no option {word}. {suggest(word, {*known, *also})}")
 
 
 def _assignment(name: str, value: Any, text: str) -> str:
@@ -126,50 +143,90 @@ def _toml(value: Any) -> str:
     if isinstance(value, tuple | list):
         return "[" + ", ".join(_toml(item) for item in value) + "]"
     if isinstance(value, str):
-        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        return json.dumps(value, ensure_ascii=False)  # JSON's escapes are TOML's too
     return repr(value)
 
 
 def _check(setting: Field[Any], value: Any) -> None:
     facts = setting.metadata
-    choices, low, high = facts.get("choices"), facts.get("low"), facts.get("high")
+    name, choices = flag(setting.name), facts.get("choices")
     if choices and value is not None and value not in choices:
-        raise ConfigError(f"{flag(setting.name)} {value!r} is not one of its values. {suggest(str(value), choices)}")
-    numbers = value if isinstance(value, tuple) else (value,)
-    for number in numbers:
-        if isinstance(number, int | float) and not (low is None or number >= low):
-            raise ConfigError(f"{flag(setting.name)} must be at least {low}, not {number}.")
-        if isinstance(number, int | float) and not (high is None or number <= high):
-            raise ConfigError(f"{flag(setting.name)} must be at most {high}, not {number}.")
+        raise ConfigError(f"{name} {value!r} is not one of its values. {suggest(str(value), choices)}")
+    for number in value if isinstance(value, tuple) else (value,):
+        if isinstance(number, int | float):
+            _check_range(name, number, facts.get("low"), facts.get("high"))
+
+
+def _check_range(name: str, number: float, low: float | None, high: float | None) -> None:
+    if low is not None and not number >= low:  # `not >=` also refuses NaN
+        raise ConfigError(f"{name} must be at least {low}, not {number}.")
+    if high is not None and not number <= high:
+        raise ConfigError(f"{name} must be at most {high}, not {number}.")
 
 
 def _convert(name: str, value: Any, wanted: Any) -> Any:
     """`value` as the type `wanted`; strings come from flags, lists from JSON."""
     origin = get_origin(wanted)
     if origin in (Union, UnionType):
-        if value is None and NoneType in get_args(wanted):
+        kinds = get_args(wanted)
+        if NoneType in kinds and (value is None or value == "none"):
             return None
-        return _convert(name, value, next(kind for kind in get_args(wanted) if kind is not NoneType))
+        return _convert(name, value, next(kind for kind in kinds if kind is not NoneType))
     if origin is tuple:
-        items = [item for item in value.split(",") if item] if isinstance(value, str) else value
-        return tuple(_convert(name, item, get_args(wanted)[0]) for item in items)
-    if origin is Literal or wanted is Any:
-        return value
-    return _scalar(name, value, wanted)
+        return tuple(_convert(name, item, get_args(wanted)[0]) for item in _items(value))
+    if origin is Literal and value not in get_args(wanted):
+        raise ConfigError(
+            f"{flag(name)} {value!r} is not one of its values. {suggest(str(value), get_args(wanted))}"
+        )
+    return value if origin is Literal or wanted is Any else _scalar(name, value, wanted)
+
+
+def _items(value: Any) -> Iterable[Any]:
+    if isinstance(value, str):
+        return [item for item in value.split(",") if item]
+    return value if isinstance(value, list | tuple) else (value,)
 
 
 def _scalar(name: str, value: Any, wanted: type) -> Any:
-    words = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
     try:
-        if wanted is bool:
-            return value if isinstance(value, bool) else words[str(value).lower()]
-        if wanted is int and isinstance(value, str):
-            return amount(value)
-        if wanted is int and isinstance(value, float) and value != int(value):
-            raise ValueError
-        return wanted(value)
-    except (ValueError, KeyError, TypeError) as error:
+        return _plain(value, wanted)
+    except (ValueError, KeyError, TypeError, OverflowError) as error:
         raise ConfigError(f"{flag(name)} wants a value of type {wanted.__name__}, not {value!r}.") from error
+
+
+WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+def _plain(value: Any, wanted: type) -> Any:
+    if wanted is bool:
+        return value if isinstance(value, bool) else WORDS[str(value).lower()]
+    if isinstance(value, bool | list | dict):
+        raise ValueError(value)
+    if wanted is int and isinstance(value, str):
+        return amount(value)
+    if wanted is int and isinstance(value, float) and value != int(value):
+        raise ValueError(value)
+    return wanted(value)
+
+
+_INFINITE = "\0infinite\0"
+
+
+def to_json(values: Any, indent: int | None = None) -> str:
+    """JSON in which infinite numbers are written 1e999: that is valid, and read as infinite everywhere."""
+    text = json.dumps(_finite(values), ensure_ascii=False, allow_nan=False, indent=indent)
+    mark = json.dumps(_INFINITE)
+    return text.replace(f'"-{mark[1:]}', "-1e999").replace(mark, "1e999")
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else ("-" if value < 0 else "") + _INFINITE
+    if isinstance(value, dict):
+        return {str(name): _finite(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return value
 
 
 UNITS = {"": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000}
@@ -183,5 +240,3 @@ def amount(text: str) -> int:
     if number != int(number):
         raise ValueError(text)
     return int(number)
-
-

@@ -1,28 +1,33 @@
-"""The machine: threads, compiled kernels, seeds, sizes and durations as people write them."""
+"""The machine: threads, compiled kernels, and what we run on."""
 
 from __future__ import annotations
 
 import os
+import platform
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
-F = TypeVar("F", bound=Callable[..., Any])
 A = TypeVar("A")
 R = TypeVar("R")
 
 
-def compiled(function: F) -> F:
-    """Compile a kernel with numba on first use, keep the machine code on disk, and release the GIL inside."""
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a kernel with numba on first use, keep the machine code on disk, and release the GIL inside.
+
+    Kernels are typed by numba when they are called, so to mypy they take and give anything.
+    """
     import numba
 
-    return numba.njit(nogil=True, cache=True)(function)  # type: ignore[no-any-return]
+    return cast(Callable[..., Any], numba.njit(nogil=True, cache=True)(function))
 
 
 def threads() -> int:
     """How many cores we may use; CHAINRULE_THREADS overrides."""
     given = os.environ.get("CHAINRULE_THREADS", "")
-    return int(given) if given.isdigit() and int(given) > 0 else len(os.sched_getaffinity(0))
+    if given.isdigit() and int(given) > 0:
+        return int(given)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def in_threads(work: Callable[[A], R], items: Iterable[A], workers: int | None = None) -> list[R]:
@@ -33,3 +38,16 @@ def in_threads(work: Callable[[A], R], items: Iterable[A], workers: int | None =
         return [work(item) for item in todo]
     with ThreadPoolExecutor(workers) as pool:
         return list(pool.map(work, todo))
+
+
+def versions() -> dict[str, str]:
+    """What this runs on, for the record; nothing is imported to find out."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {"python": platform.python_version()}
+    for name in ("chainrule", "numba", "numpy", "tokenizers", "torch"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -22,7 +22,9 @@ def count(rows: list[list[int]], order: int) -> Counter[Ngram]:
 class Reference:
     """p(symbol | history) by recursion."""
 
-    def __init__(self, rows: list[list[int]], order: int, speakable: list[int], discounts: list[list[float]]) -> None:
+    def __init__(
+        self, rows: list[list[int]], order: int, speakable: list[int], discounts: list[list[float]]
+    ) -> None:
         self.order, self.speakable, self.discounts = order, speakable, discounts
         self.seen = count(rows, order)
         self.kinds = self._kinds()

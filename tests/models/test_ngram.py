@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from models.reference import Reference, count
 
 from chainrule.errors import ConfigError
 from chainrule.models.ngram import Ngram, NgramConfig
@@ -16,6 +15,7 @@ from chainrule.models.ngram.estimate import SMOOTHINGS
 from chainrule.models.ngram.space import Space
 from chainrule.models.ngram.trie import Trie, count_ngrams
 from chainrule.symbols import BOS, EOS, FIRST, UNK
+from models.reference import Reference, count
 
 A, B, C = FIRST, FIRST + 1, FIRST + 2
 
@@ -75,7 +75,9 @@ def test_a_memory_limit_changes_nothing(rows: list[list[int]], order: int, alpha
 @pytest.mark.parametrize("alphabet", [FIRST + 4, 3_000])
 def test_many_parts_give_the_same_model_to_the_bit(alphabet: int) -> None:
     rng = np.random.default_rng(1)
-    rows = [(FIRST + rng.zipf(1.5, size) % (alphabet - FIRST)).tolist() for size in rng.integers(0, 60, 1_000)]
+    rows = [
+        (FIRST + rng.zipf(1.5, size) % (alphabet - FIRST)).tolist() for size in rng.integers(0, 60, 1_000)
+    ]
     whole = fit(*rows, alphabet=alphabet, order=4)
     parts = fit(*rows, alphabet=alphabet, order=4, memory=1_000_000)
     for name, array in whole.arrays().items():

@@ -11,10 +11,10 @@ import io
 import math
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, TextIO
+from typing import Any, BinaryIO, TextIO
 
 import numpy as np
 
@@ -98,16 +98,14 @@ def _symbols(model: Ngram, nodes: np.ndarray, n: int) -> np.ndarray:
 
 @contextmanager
 def _writing(path: Path) -> Iterator[TextIO]:
-    with new_file(path) as raw:
+    with new_file(path) as raw, ExitStack() as stack:
+        packed: Any = raw
         if path.suffix == ".gz":
-            with gzip.GzipFile(fileobj=raw, mode="wb", compresslevel=5, mtime=0) as packed:
-                with io.TextIOWrapper(packed, encoding="utf-8", newline="\n") as file:
-                    yield file
-        else:
-            file = io.TextIOWrapper(raw, encoding="utf-8", newline="\n")
-            yield file
-            file.flush()
-            file.detach()
+            packed = stack.enter_context(gzip.GzipFile(fileobj=raw, mode="wb", compresslevel=5, mtime=0))
+        file = io.TextIOWrapper(packed, encoding="utf-8", newline="\n")
+        yield file
+        file.flush()
+        file.detach()
 
 
 def import_arpa(path: Path) -> tuple[Ngram, Words]:
@@ -132,7 +130,7 @@ def _reading(path: Path) -> Iterator[BinaryIO]:
     try:
         if path.suffix == ".gz":
             with gzip.open(path, "rb") as packed:
-                yield io.BufferedReader(packed, 1 << 20)  # type: ignore[type-var]
+                yield io.BufferedReader(packed, 1 << 20)
         else:
             with path.open("rb") as file:
                 yield file
@@ -169,7 +167,9 @@ def _header(lines: _Lines) -> list[int]:
     while line := lines.next():
         if begun and line == b"\\1-grams:":
             if not 1 <= len(sizes) <= 9:
-                raise lines.error(f"n-grams up to order {len(sizes)} are announced; orders 1 to 9 can be read.")
+                raise lines.error(
+                    f"n-grams up to order {len(sizes)} are announced; orders 1 to 9 can be read."
+                )
             return sizes
         if line == b"\\data\\":
             begun = True
@@ -187,7 +187,9 @@ def _shown(line: bytes) -> str:
     return repr(line[:60].decode("utf-8", "replace"))
 
 
-Entries = tuple[list[bytes], list[float], list[float]]  # words of all n-grams one after another, logs, weights
+Entries = tuple[
+    list[bytes], list[float], list[float]
+]  # words of all n-grams one after another, logs, weights
 
 
 def _entries(lines: _Lines, n: int, size: int) -> Iterator[Entries]:
@@ -270,7 +272,9 @@ def _read_table(lines: _Lines, n: int, size: int, numbers: dict[bytes, int]) -> 
         try:
             symbols[done:stop] = np.array([numbers[word] for word in words], np.int32).reshape(-1, n)
         except KeyError as error:
-            where = DataError(f"{lines.path}: {_shown(error.args[0])} in a {n}-gram is not among the 1-grams.")
+            where = DataError(
+                f"{lines.path}: {_shown(error.args[0])} in a {n}-gram is not among the 1-grams."
+            )
             raise where from None
         logs[done:stop], backs[done:stop] = some, weights
         done = stop

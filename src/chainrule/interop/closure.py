@@ -53,7 +53,7 @@ def closed_trie(tables: list[Table], alphabet: int) -> dict[str, np.ndarray]:
 
 def _parent_weights(child: np.ndarray, backoff: np.ndarray, level: slice) -> np.ndarray:
     parents = np.searchsorted(child, np.arange(level.start, level.stop), "right") - 1
-    return backoff[parents]  # type: ignore[no-any-return]
+    return backoff[parents]
 
 
 def _dense(table: Table, alphabet: int) -> Table:

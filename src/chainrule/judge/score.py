@@ -82,14 +82,19 @@ def score_ids(
 
 def measure(ids: np.ndarray, logs: np.ndarray) -> Score:
     """The sums over natural log-probabilities, one per position of `ids`."""
+    total = float(logs.sum(dtype=np.float64))
+    impossible = 0 if math.isfinite(total) else _impossible(logs)
+    return Score(total / math.log(2.0), len(ids) - int(np.count_nonzero(ids == BOS)), impossible=impossible)
+
+
+def _impossible(logs: np.ndarray) -> int:
+    """How many symbols have probability zero; NaN is nobody's probability."""
     if np.isnan(logs).any():
         where = int(np.flatnonzero(np.isnan(logs))[0])
         raise ModelError(
             f"A log-probability was expected at position {where}, not NaN: the model diverged. Fit it anew."
         )
-    impossible = int(np.isneginf(logs).sum())
-    total = -math.inf if impossible else float(logs.sum(dtype=np.float64)) / math.log(2.0)
-    return Score(total, len(ids) - int(np.count_nonzero(ids == BOS)), impossible=impossible)
+    return int(np.isneginf(logs).sum())
 
 
 def pieces(ids: np.ndarray, size: int) -> Iterator[np.ndarray]:

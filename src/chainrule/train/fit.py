@@ -84,6 +84,7 @@ def _card(learnt: Model, prepared: Prepared, notes: tuple[str, ...], progress: P
             "symbols": prepared.train.symbols,
             "bytes": prepared.train.bytes,
         },
+        "reading": prepared.data.source.config.values(),
         "notes": list(notes),
         "figures": {name: figures(_judge(learnt, part)) for name, part in parts.items() if part is not None},
     }
@@ -96,5 +97,3 @@ def _judge(learnt: Model, part: Corpus) -> Score:
 def figures(score: Score) -> dict[str, float]:
     """A score as plain numbers."""
     return {name: getattr(score, name) for name in FIGURES}
-
-

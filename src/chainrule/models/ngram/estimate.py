@@ -133,7 +133,7 @@ def _absolute(seen: np.ndarray, n: int, notes: list[str]) -> np.ndarray:
 
 def _counts_of_counts(counts: np.ndarray, words: np.ndarray, single: bool) -> np.ndarray:
     """How many n-grams have an (adjusted) count of 0, 1, 2, 3, 4: (5,). BOS alone is never predicted: left out."""
-    small = _small_counts(counts)
+    small: np.ndarray = _small_counts(counts)
     if single and counts[BOS] < 5:
         small[counts[BOS]] -= 1
     return small
@@ -183,10 +183,7 @@ def _estimate_children(  # type: ignore[no-untyped-def]
             total += counts[i] + per_type
             if len(kept) == 0 or kept[i]:
                 taken += counts[i] - discounts[min(counts[i], 3)]
-        if total == 0.0 or (taken == 0.0 and total == constant):
-            rest = 1.0  # nothing was seen after it
-        else:
-            rest = (total - taken) / total
+        rest = 1.0 if total == constant else (total - taken) / total  # 1: nothing was seen after it
         backoff[node] = rest
         for i in range(child[node], child[node + 1]):
             if first and not speakable[word[i]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -126,7 +127,8 @@ class Ngram(Model):
         nodes, seen = state.nodes.numpy().copy(), state.seen.numpy().copy()  # (B,), (B,)
         hidden = np.empty((*tokens.shape, 2), np.int64)
         symbols = np.ascontiguousarray(tokens.numpy(), np.int32)
-        query.advance(self.word, self.contexts, self.leaves, self.levels, symbols, nodes, seen, hidden)
+        tables = (self.word, self.contexts, self._weights, self.leaves, self.levels)
+        query.advance(*tables, symbols, nodes, seen, hidden)
         return torch.from_numpy(hidden), NgramState(
             torch.from_numpy(nodes), torch.from_numpy(seen)
         )  # (B, T, 2)
@@ -178,7 +180,7 @@ class Ngram(Model):
     def logs_of(self, nodes: np.ndarray) -> np.ndarray:
         """The log-probability of the last symbol of each n-gram (n,) after its others."""
         many = len(self.contexts) - 1
-        logs = self._weights[np.minimum(nodes, many), query.LOG]
+        logs: np.ndarray = self._weights[np.minimum(nodes, many), query.LOG]
         leaf = nodes >= many
         logs[leaf] = _floats(self.leaves)[nodes[leaf] - many, query.LEAF_LOG]
         return logs
@@ -225,4 +227,4 @@ def _pieces(ids: np.ndarray) -> list[slice]:
         if len(begins):
             cuts.add(at + int(begins[0]))
     places = sorted(cuts)
-    return [slice(low, high) for low, high in zip(places[:-1], places[1:], strict=True)]
+    return [slice(low, high) for low, high in pairwise(places)]

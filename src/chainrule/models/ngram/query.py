@@ -25,61 +25,55 @@ def find(word, contexts, node, symbol):  # type: ignore[no-untyped-def]
     """The child of a node that ends in `symbol`, or -1.
 
     Children differ, so the one that ends in `symbol` has at most `symbol` others before it: a tight bound for
-    frequent symbols, which have small ids.
+    frequent symbols, which have small ids. The search has no branch to guess wrongly.
     """
-    if node == 0:
-        return np.int64(1 + symbol)
     low = np.int64(contexts[node, CHILD])
     size = min(np.int64(contexts[node + 1, CHILD]) - low, np.int64(symbol) + 1)
-    if size <= 0:
-        return np.int64(-1)
     while size > 1:
         half = size >> 1
-        low = low + half if word[low + half] <= symbol else low
+        low += half * np.int64(word[low + half] <= symbol)
         size -= half
-    return low if word[low] == symbol else np.int64(-1)
+    return low if size > 0 and word[low] == symbol else np.int64(-1)
 
 
 @compiled
-def step(word, contexts, weights, leaves, leaf_logs, levels, even, node, seen, symbol):  # type: ignore[no-untyped-def]
-    """Read one symbol after having read `seen` (at most order - 1) whose longest known ending is `node`.
-
-    Gives its log-probability, the n-gram that was found, and the new longest known ending. `even` is 0, or, with
-    add-k, the log-probability of every symbol where nothing was seen.
-    """
-    hit = find(word, contexts, node, symbol)
-    known = even == 0.0 or levels[seen] <= node < levels[seen + 1]
-    full = known and hit >= 0
-    weight = 0.0 if even == 0.0 else even + (weights[node, BACKOFF] if known else 0.0)
-    while hit < 0:
-        if even == 0.0:
-            weight += weights[node, BACKOFF]
-        node = np.int64(contexts[node, LINK])
+def fall(word, contexts, weights, node, symbol):  # type: ignore[no-untyped-def]
+    """The longest n-gram that ends in `symbol` and goes on from `node` or its links; the weight of getting there."""
+    weight = np.float32(0.0)
+    while node != 0:
         hit = find(word, contexts, node, symbol)
-    last = len(contexts) - 1
-    log = weights[hit, LOG] if hit < last else leaf_logs[hit - last, LEAF_LOG]
-    if even != 0.0:
-        value = log if full else weight
-    else:
-        value = log + weight
-    return value, hit, (hit if hit < last else np.int64(leaves[hit - last, LEAF_LINK]))
+        if hit >= 0:
+            return hit, weight
+        weight += weights[node, BACKOFF]
+        node = np.int64(contexts[node, LINK])
+    return np.int64(1 + symbol), weight
 
 
 @compiled
 def score(word, contexts, weights, leaves, leaf_logs, levels, even, silent, ids, values, orders):  # type: ignore[no-untyped-def]
-    """Log-probability of every id (0 for BOS), each sequence read from its BOS, and the length of the n-gram used."""
-    node, seen, most = np.int64(0), 0, len(levels) - 3
+    """Log-probability of every id (0 for BOS), each sequence read from its BOS, and the length of the n-gram used.
+
+    `even` is 0, or, with add-k, the log-probability of every symbol where nothing was seen.
+    """
+    last, most = len(contexts) - 1, len(levels) - 3
+    node, seen = np.int64(0), 0
     for i in range(len(ids)):
         symbol = ids[i]
         if symbol == BOS:
             node, seen = (np.int64(1 + BOS) if most > 0 else np.int64(0)), min(1, most)
             values[i] = 0.0
             continue
-        value, hit, node = step(
-            word, contexts, weights, leaves, leaf_logs, levels, even, node, seen, symbol
-        )
-        values[i] = -np.inf if silent[symbol] else value
-        seen = min(seen + 1, most)
+        hit, weight = fall(word, contexts, weights, node, symbol)
+        log = weights[hit, LOG] if hit < last else leaf_logs[hit - last, LEAF_LOG]
+        if even == 0.0:
+            values[i] = log + weight
+        else:
+            known = levels[seen] <= node < levels[seen + 1]
+            found = known and levels[seen + 1] <= hit < levels[seen + 2]
+            spread = even + (weights[node, BACKOFF] if known else 0.0)
+            values[i] = -np.inf if silent[symbol] else (log if found else spread)
+            seen = min(seen + 1, most)
+        node = hit if hit < last else np.int64(leaves[hit - last, LEAF_LINK])
         if len(orders):
             k = 1
             while hit >= levels[k + 1]:
@@ -88,18 +82,14 @@ def score(word, contexts, weights, leaves, leaf_logs, levels, even, silent, ids,
 
 
 @compiled
-def advance(word, contexts, leaves, levels, tokens, nodes, seen, hidden):  # type: ignore[no-untyped-def]
+def advance(word, contexts, weights, leaves, levels, tokens, nodes, seen, hidden):  # type: ignore[no-untyped-def]
     """Read `tokens` (B, T): `nodes` and `seen` (B,) move on; `hidden` (B, T, 2) holds them after each symbol."""
     most, last = len(levels) - 3, len(contexts) - 1
     for row in range(tokens.shape[0]):
         for t in range(tokens.shape[1]):
             symbol = tokens[row, t]
             if symbol != PAD:
-                node = np.int64(nodes[row])
-                hit = find(word, contexts, node, symbol)
-                while hit < 0:
-                    node = np.int64(contexts[node, LINK])
-                    hit = find(word, contexts, node, symbol)
+                hit, _ = fall(word, contexts, weights, np.int64(nodes[row]), symbol)
                 nodes[row] = hit if hit < last else leaves[hit - last, LEAF_LINK]
                 seen[row] = min(seen[row] + 1, most)
             hidden[row, t, 0] = nodes[row]

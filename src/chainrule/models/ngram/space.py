@@ -6,6 +6,7 @@ import mmap
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ class Space:
     def sweep(self, title: str, work: Callable[[Span], Any], low: int, high: int, parts: int = 64) -> None:
         """`work` on consecutive spans of low … high, side by side."""
         cuts = np.linspace(low, high, min(parts, max(1, high - low)) + 1).astype(np.int64).tolist()
-        spans = list(zip(cuts[:-1], cuts[1:], strict=True))
+        spans = list(pairwise(cuts))
         with self.progress(title, high - low) as step:
             for at in range(0, len(spans), self.batch):
                 in_threads(lambda span: (work(span), step(span[1] - span[0])), spans[at : at + self.batch])

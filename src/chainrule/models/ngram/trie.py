@@ -9,6 +9,7 @@ was seen was also seen without its first symbol, so reading a text is one walk t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -68,7 +69,6 @@ def count_ngrams(stream: np.ndarray, alphabet: int, order: int, space: Space) ->
             step(len(some))
 
         in_threads(write, range(len(pieces)))
-    del places
     seal(trie, np.bincount(stream, minlength=alphabet), fan, space)
     return trie
 
@@ -82,8 +82,8 @@ def empty_trie(levels: np.ndarray, space: Space) -> Trie:
     """Arrays of the right sizes, not yet filled."""
     nodes, contexts = int(levels[-1]), int(levels[-2])
     kind = np.int32 if nodes < 2**31 else np.int64
-    arrays = [space.empty(nodes, dtype) for dtype in (np.int32, np.int32, kind)]
-    return Trie(levels, *arrays, child=space.empty(contexts + 1, kind))
+    word, count, link = (space.empty(nodes, dtype) for dtype in (np.int32, np.int32, kind))
+    return Trie(levels, word, count, link, space.empty(contexts + 1, kind))
 
 
 def seal(trie: Trie, seen: np.ndarray, fan: np.ndarray, space: Space) -> None:
@@ -112,7 +112,7 @@ def _pieces(stream: np.ndarray, places: np.ndarray) -> list[slice]:
     wanted = np.linspace(0, len(places), 32 * threads() + 1).astype(np.int64)[1:-1]
     cuts = [0, *(_next_first(stream, places, int(at)) for at in wanted), len(places)]
     cuts = sorted(set(cuts))
-    return [slice(low, high) for low, high in zip(cuts[:-1], cuts[1:], strict=True)]
+    return [slice(low, high) for low, high in pairwise(cuts)]
 
 
 @compiled

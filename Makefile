@@ -1,0 +1,39 @@
+# `make demo` and `make test` set everything up on a fresh clone; nothing else has to be typed first.
+# `demo` needs no compiler; `test` also installs the tools and the reference programs of the tests.
+BIN := .venv/bin
+INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt --editable
+
+.PHONY: demo test check format clean
+
+demo: .venv/core
+	$(BIN)/chainrule demo
+
+test: check
+	$(BIN)/python -m pytest -n 2
+
+check: .venv/dev
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: .venv/dev
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+clean:
+	rm -rf .venv build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+.venv/core: pyproject.toml constraints.txt
+	@test -x $(BIN)/pip || for python in python3.11 python3; do \
+		$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+		&& echo "making .venv with $$python" && $$python -m venv .venv && break; \
+	done; test -x $(BIN)/pip || { echo "Python 3.11 or newer, with venv, is needed." >&2; exit 1; }
+	@echo "installing chainrule into .venv (once)"
+	@$(INSTALL) .
+	@touch $@
+
+.venv/dev: .venv/core
+	@echo "installing the tools of the tests into .venv (once)"
+	@$(INSTALL) '.[dev]'
+	@touch $@

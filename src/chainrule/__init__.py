@@ -1,0 +1,40 @@
+"""Models of sequences, one interface for all.
+
+    import chainrule as cr
+    lm = cr.fit("book.txt", model="ngram", order=5)
+    lm.score("she went to class").bits
+
+Names are looked up when first used, so `import chainrule` is instant and brings no heavy library.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from chainrule.bundle import Bundle, load
+    from chainrule.checking import check
+    from chainrule.errors import ChainruleError
+    from chainrule.train.fit import fit
+
+__version__ = "0.1.0"
+__all__ = ["Bundle", "ChainruleError", "__version__", "check", "fit", "load"]
+
+_HOMES = {
+    "Bundle": "chainrule.bundle",
+    "ChainruleError": "chainrule.errors",
+    "check": "chainrule.checking",
+    "fit": "chainrule.train.fit",
+    "load": "chainrule.bundle",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"chainrule has no {name!r}; it has {', '.join(__all__)}.")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,54 @@
+"""`check`: what data are like, from a name to the facts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from chainrule.codecs.base import Codec
+from chainrule.codecs.registry import codec as codec_named
+from chainrule.config import Config, visible
+from chainrule.data.check import Check
+from chainrule.data.check import check as look
+from chainrule.data.dataset import open_data, suggest_codec
+from chainrule.data.sources import Given, ReadConfig, read
+from chainrule.errors import ConfigError, suggest
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The facts, and through which codec the data were seen."""
+
+    codec: Codec
+    why: str  # how the codec was chosen
+    facts: Check
+
+
+def check(
+    data: Given,
+    *,
+    valid: Given | None = None,
+    test: Given | None = None,
+    codec: str | None = None,
+    **options: Any,
+) -> Checked:
+    """Look through data before training: sizes, unknown symbols, copies, leaks, and what fitting would need.
+
+    `options` are settings of the codec (`vocab="10k"`) and of reading (`column="text"`), as for `fit`.
+    """
+    config = ReadConfig.from_values(_share(options, ReadConfig))
+    source = read(data, config)
+    name, why = (codec, "as asked") if codec else suggest_codec(source, config)
+    kind = codec_named(name)
+    known = {setting.name for one in (ReadConfig, kind.Config) for setting in visible(one)}
+    for option in options:
+        if option not in known:
+            raise ConfigError(f"There is no option {option!r}. {suggest(option, known)}")
+    parts = open_data(source, valid, test, config, name)
+    learnt = kind.learn(parts.train, kind.Config.from_values(_share(options, kind.Config)))
+    return Checked(learnt, why, look(parts, learnt))
+
+
+def _share(options: dict[str, Any], config: type[Config]) -> dict[str, Any]:
+    names = {setting.name for setting in visible(config)}
+    return {name: value for name, value in options.items() if name in names}

@@ -1,0 +1,59 @@
+"""The verbs of `chainrule`. Heavy libraries are imported inside the verbs that need them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from chainrule import __version__
+from chainrule.cli import about, check, demo, exchange, fit, use
+from chainrule.cli.failure import STOPPED
+from chainrule.progress import hush
+
+app = typer.Typer(
+    help="Models of sequences: train, judge, sample, save and exchange them.",
+    epilog="Begin with: chainrule demo. Then: chainrule fit book.txt -o my-lm",
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+# Everything click does not know is left to the family and the codec.
+app.command("fit", context_settings={"ignore_unknown_options": True})(fit.fit)
+app.command("score")(use.score)
+app.command("generate")(use.generate)
+app.command("complete")(use.complete)
+app.command("rank")(use.rank)
+app.command("check", context_settings={"ignore_unknown_options": True})(check.check)
+app.command("models")(about.models)
+app.command("show")(about.show)
+app.add_typer(exchange.imports, name="import")
+app.add_typer(exchange.exports, name="export")
+app.command("demo")(demo.demo)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"chainrule {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _front(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Models of sequences: train, judge, sample, save and exchange them."""
+
+
+def run(words: Sequence[str]) -> int:
+    """Run one command; errors are raised, an asked-for exit is its code."""
+    with hush("--quiet" in words or "-q" in words):
+        code = app(list(words), standalone_mode=False, prog_name="chainrule")
+    if code == STOPPED:  # typer makes this number of a KeyboardInterrupt; we have something to say about it
+        raise KeyboardInterrupt
+    return code if isinstance(code, int) else 0

@@ -1,0 +1,105 @@
+"""`check` looks at data before anything is trained on them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from chainrule.cli import words as split
+from chainrule.cli.fit import Named, Test, Valid
+from chainrule.cli.output import Json, Output, Quiet, Verbose, number, seconds, size, table
+from chainrule.cli.reading import Columns, Encodings, Formats, Groups, Sorts, Streams, given
+
+if TYPE_CHECKING:
+    from chainrule.data.check import Check, Part
+
+Data = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="DATA [--vocab 10k …]", help="Data; and options of the codec.", show_default=False
+    ),
+]
+
+
+def check(
+    context: typer.Context,
+    words: Data,
+    codec: Named = None,
+    valid: Valid = None,
+    test: Test = None,
+    stream: Streams = False,
+    column: Columns = None,
+    group: Groups = None,
+    sort: Sorts = None,
+    encoding: Encodings = None,
+    format: Formats = None,
+    json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Look at your data before training.
+
+    Sizes, unknown symbols, lengths, copies, leaks, and what each family would need.
+    """
+    from chainrule.checking import check as look
+
+    plain, options = split.divide(words, split.settings_of(None, codec), split.own_flags(context))
+    source = split.one_source(plain, "chainrule check DATA")
+    options |= given(stream=stream, column=column, group=group, sort=sort, encoding=encoding, format=format)
+    found = look(source, valid=valid, test=test, codec=codec, **options)
+    values = {"codec": found.codec.name, "why": found.why, "alphabet": found.codec.size} | asdict(found.facts)
+    text = f"codec {found.codec.name}: {found.why}\n{describe(found.facts)}"
+    Output(json, quiet, verbose).result(values, text)
+
+
+def describe(found: Check) -> str:
+    """The facts for people."""
+    parts = [
+        f"parts: {found.how}",
+        table(["part", "sequences", "symbols", "size", "unknown", "copies", "in train"], _rows(found)),
+        f"{found.types:,} different symbols in train; Zipf slope {found.zipf.slope:.2f}"
+        + "".join(f", rank {rank:,}: {count:,}" for rank, count in found.zipf.points),
+        "lengths in train\n" + _histogram(found.parts["train"]),
+        table(["to fit", "memory", "time"], _forecasts(found)),
+    ]
+    return "\n\n".join([*parts, *_warnings(found)])
+
+
+def _rows(found: Check) -> list[list[str]]:
+    return [
+        [
+            name,
+            number(part.sequences),
+            number(part.symbols),
+            size(part.bytes),
+            f"{part.unknown_rate:.2%}",
+            number(part.duplicates),
+            "" if name == "train" else number(part.leaked),
+        ]
+        for name, part in found.parts.items()
+    ]
+
+
+def _histogram(part: Part) -> str:
+    most = max((count for _, count in part.lengths), default=1)
+    rows = [
+        [f"up to {limit:,}", f"{count:,}", "█" * round(40 * count / most)] for limit, count in part.lengths
+    ]
+    widths = [max(len(row[column]) for row in rows) if rows else 0 for column in (0, 1)]
+    return "\n".join(
+        f"  {limit.rjust(widths[0])}  {count.rjust(widths[1])}  {bar}" for limit, count, bar in rows
+    )
+
+
+def _forecasts(found: Check) -> list[list[str]]:
+    return [[name, size(one.memory), seconds(one.seconds)] for name, one in found.forecast.items()]
+
+
+def _warnings(found: Check) -> list[str]:
+    leaks = {name: part.leaked for name, part in found.parts.items() if part.leaked}
+    return [
+        f"Leak: {count:,} sequence(s) of {name} are in train too; figures on them flatter the model."
+        for name, count in leaks.items()
+    ]

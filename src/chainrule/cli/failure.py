@@ -1,0 +1,62 @@
+"""What a person or a script is told when a command fails, and with which exit code."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+
+import typer
+
+from chainrule.config import to_json
+from chainrule.errors import ChainruleError, ConfigError
+
+ERROR, USAGE, STOPPED = 1, 2, 130
+UsageError, ClickException = typer.BadParameter.__mro__[1:3]  # typer shows only their children
+
+
+def explain(error: BaseException, as_json: bool, verbose: bool) -> int:
+    """Tell stderr, and with --json stdout too, what went wrong; give the exit code."""
+    if isinstance(error, SystemExit | typer.Exit):
+        return _exit_code(error)
+    if verbose and not isinstance(error, ClickException):
+        traceback.print_exception(error)
+    message = _message(error)
+    if as_json:
+        print(to_json({"error": message}))
+    print(f"chainrule: {message}", file=sys.stderr)
+    return _code(error)
+
+
+def _exit_code(error: SystemExit | typer.Exit) -> int:
+    code = error.exit_code if isinstance(error, typer.Exit) else error.code
+    return code if isinstance(code, int) else int(code is not None)
+
+
+def _code(error: BaseException) -> int:
+    if isinstance(error, KeyboardInterrupt | typer.Abort):
+        return STOPPED
+    return USAGE if isinstance(error, (ConfigError, UsageError)) else ERROR
+
+
+def _message(error: BaseException) -> str:
+    if isinstance(error, KeyboardInterrupt | typer.Abort):
+        return "stopped; nothing was written."
+    if isinstance(error, UsageError):
+        context = getattr(error, "ctx", None)
+        return _formatted(error) + (f" Try: {context.command_path} --help" if context else "")
+    if isinstance(error, ClickException):
+        return _formatted(error)
+    if isinstance(error, ChainruleError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return "there is not enough memory. Use less data, a smaller model, or an option such as --memory 2G."
+    if isinstance(error, OSError):
+        return f"{error.filename or 'the system'}: {error.strerror or error}."
+    first = str(error).strip().partition("\n")[0]
+    return f"unexpected {type(error).__name__}: {first}. Run it again with --verbose to see where."
+
+
+def _formatted(error: BaseException) -> str:
+    """What typer has to say, with the option it speaks of."""
+    speak = getattr(error, "format_message", None)
+    return str(speak() if speak else error)

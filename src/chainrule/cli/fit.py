@@ -1,0 +1,133 @@
+"""`fit` trains a model and saves it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from chainrule.cli import words as split
+from chainrule.cli.exchange import Force, Out
+from chainrule.cli.output import Json, Output, Quiet, Verbose, number, seconds, size, table
+from chainrule.cli.reading import Columns, Encodings, Formats, Groups, Sorts, Streams, given
+
+if TYPE_CHECKING:
+    from chainrule.bundle import Bundle
+
+Data = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="TRAIN [--order 5 …]",
+        help="A file, a folder, a pattern or -; and options of the family and the codec.",
+        show_default=False,
+    ),
+]
+Valid = Annotated[
+    str | None, typer.Option("--valid", help="Data to choose by; else a part of TRAIN is held out.")
+]
+Test = Annotated[
+    str | None, typer.Option("--test", help="Data to judge on; else a part of TRAIN is held out.")
+]
+Named = Annotated[
+    str | None, typer.Option("--codec", help="What a symbol is; chosen from the data if not given.")
+]
+GENERIC = ("model", "codec", "valid", "test", "stream", "column", "group", "sort", "encoding", "format")
+EXPECTED = "chainrule fit TRAIN -o OUT"
+
+
+def fit(
+    context: typer.Context,
+    words: Data,
+    out: Out,
+    model: Annotated[
+        str | None, typer.Option("--model", help="The family; chainrule models lists them.")
+    ] = None,
+    codec: Named = None,
+    valid: Valid = None,
+    test: Test = None,
+    stream: Streams = False,
+    column: Columns = None,
+    group: Groups = None,
+    sort: Sorts = None,
+    encoding: Encodings = None,
+    format: Formats = None,
+    config: Annotated[Path | None, typer.Option("--config", help="Settings, name = value, in TOML.")] = None,
+    force: Force = False,
+    json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Train a model on your data and save it.
+
+    Options of the family and the codec are plain flags, such as --order 5 --vocab 10k:
+    chainrule models ngram and chainrule models words list them.
+    """
+    from chainrule.files import check_free
+
+    check_free(out, force)
+    asked = given(model=model, codec=codec, valid=valid, test=test, stream=stream, column=column)
+    asked |= given(group=group, sort=sort, encoding=encoding, format=format)
+    source, options = _settled(words, asked, config, split.own_flags(context))
+    output = Output(json, quiet, verbose)
+    began = time.perf_counter()
+    bundle = _fit(source, options, output)
+    bundle.save(out, force)
+    took = time.perf_counter() - began
+    output.result(_values(bundle, out, took), _text(bundle, out, took))
+
+
+def _settled(
+    words: list[str], asked: dict[str, Any], config: Path | None, own: list[str]
+) -> tuple[str, dict[str, Any]]:
+    """Where the data are, and every setting: what was typed wins over the file."""
+    from chainrule.config import read_toml
+
+    written = {**(read_toml(config) if config else {}), **asked}
+    settings = split.settings_of(written.get("model", "ngram"), written.get("codec"))
+    plain, typed = split.divide(words, settings, own)
+    options = {"model": "ngram", **split.from_file(config, GENERIC, settings), **asked, **typed}
+    return split.one_source(plain, EXPECTED), options
+
+
+def _fit(source: str, options: dict[str, Any], output: Output) -> Bundle:
+    from chainrule.progress import progress
+    from chainrule.train.fit import fit as train
+
+    bundle = train(source, progress=progress, **options)
+    for note in bundle.card.get("notes", ()):
+        output.note(note)
+    return bundle
+
+
+def _values(bundle: Bundle, out: Path, took: float) -> dict[str, Any]:
+    return {
+        "output": str(out),
+        "family": bundle.model.family,
+        "codec": bundle.codec.name,
+        "alphabet": bundle.codec.size,
+        "parameters": bundle.model.parameters_count,
+        "bytes": _bytes(bundle),
+        **{name: dict(figures) for name, figures in bundle.card.get("figures", {}).items()},
+        "seconds": took,
+    }
+
+
+def _bytes(bundle: Bundle) -> int:
+    return sum(array.nbytes for array in bundle.model.arrays().values())
+
+
+def _text(bundle: Bundle, out: Path, took: float) -> str:
+    what = f"{bundle.model.family} on {bundle.codec.name}, {bundle.codec.size:,} ids"
+    lines = [f"{out}: {what}, {size(_bytes(bundle))}, {seconds(took)}"]
+    rows = [
+        [
+            name,
+            *(number(figures[one]) for one in ("perplexity", "bits_per_symbol", "bits_per_byte", "unknown")),
+        ]
+        for name, figures in bundle.card.get("figures", {}).items()
+    ]
+    if rows:
+        lines.append(table(["", "perplexity", "bits per symbol", "bits per byte", "unknown"], rows))
+    return "\n".join(lines)

@@ -1,0 +1,79 @@
+"""What commands print: results to stdout for people or as JSON, everything else to stderr."""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from chainrule.config import to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results only.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print more; of errors, where they happened.")]
+
+
+@dataclass(frozen=True)
+class Output:
+    """How a command speaks."""
+
+    json: bool = False
+    quiet: bool = False
+    verbose: bool = False
+
+    def result(self, values: Any, text: str) -> None:
+        """The outcome: `values` for scripts, `text` for people."""
+        print(to_json(values) if self.json else text)
+
+    def note(self, text: str) -> None:
+        """Something worth knowing beside the result."""
+        if not self.quiet:
+            print(text, file=sys.stderr)
+
+    def detail(self, text: str) -> None:
+        """Something only the curious want to know."""
+        if self.verbose:
+            print(text, file=sys.stderr)
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
+    """Columns side by side, the first `left` of them aligned to the left, the others to the right."""
+    lines = [list(header), *(list(row) for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
+    return "\n".join("  ".join(_cells(line, widths, left)).rstrip() for line in lines)
+
+
+def _cells(line: Sequence[str], widths: Sequence[int], left: int) -> list[str]:
+    sized = enumerate(zip(line, widths, strict=True))
+    return [cell.ljust(width) if at < left else cell.rjust(width) for at, (cell, width) in sized]
+
+
+def number(value: float) -> str:
+    """A figure as people like it: `141.19`, `1,234,567`, `0.00012`, `infinite`."""
+    if math.isinf(value):
+        return "infinite" if value > 0 else "-infinite"
+    if isinstance(value, int) or abs(value) >= 100_000:
+        return f"{value:,.0f}"
+    return f"{value:.2f}" if abs(value) >= 10 else f"{value:.4g}"
+
+
+def size(count: float) -> str:
+    """A number of bytes: `1.2 MB`."""
+    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= factor:
+            return f"{count / factor:.1f} {unit}"
+    return f"{count:.0f} bytes"
+
+
+def seconds(value: float) -> str:
+    """A duration: `0.12 s`, `3:05 min`."""
+    if value < 60:
+        return f"{value:.2f} s" if value < 10 else f"{value:.0f} s"
+    minutes, rest = divmod(round(value), 60)
+    return f"{minutes}:{rest:02} min"

@@ -1,0 +1,70 @@
+"""Words a verb does not know itself: the options of the family and the codec, and where the data are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import Field
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from chainrule.config import flag, read_flags, read_toml, visible
+from chainrule.errors import ConfigError, suggest
+
+
+def divide(
+    words: Sequence[str], settings: Sequence[Field[Any]], own: Iterable[str]
+) -> tuple[list[str], dict[str, Any]]:
+    """Plain words, and options by name; `own` are the flags the verb knows itself, as suggestions."""
+    takes = {flag(setting.name) for setting in settings if setting.type not in ("bool", bool)}
+    plain: list[str] = []
+    flags: list[str] = []
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        if not word.startswith("-") or word == "-":
+            plain.append(word)
+            continue
+        flags.append(word)
+        if word in takes and rest:
+            flags.append(rest.pop(0))
+    return plain, read_flags(flags, settings, own)
+
+
+def one_source(plain: Sequence[str], what: str) -> str:
+    """The one word that names the data."""
+    if not plain:
+        raise ConfigError(f"Which data? Expected: {what}")
+    if len(plain) > 1:
+        raise ConfigError(
+            f"Expected one name of data, not {len(plain)}: {', '.join(plain)}. Quote patterns: '*.txt'."
+        )
+    return plain[0]
+
+
+def settings_of(model: str | None, codec: str | None) -> list[Field[Any]]:
+    """The options a family and a codec take; of all codecs when it is still to be chosen."""
+    from chainrule.codecs.registry import codec as codec_class
+    from chainrule.codecs.registry import codecs
+    from chainrule.models.registry import family
+
+    found = visible(family(model).Config) if model else []
+    for name in [codec] if codec else codecs():
+        found += visible(codec_class(name).Config)
+    return found
+
+
+def own_flags(context: typer.Context) -> list[str]:
+    """The flags of a verb itself."""
+    return [word for one in context.command.params for word in one.opts if word.startswith("--")]
+
+
+def from_file(path: Path | None, own: Sequence[str], settings: Sequence[Field[Any]]) -> dict[str, Any]:
+    """Settings from a TOML file; unknown ones get a suggestion."""
+    values = read_toml(path) if path else {}
+    known = {*own, *(setting.name for setting in settings)}
+    for name in values:
+        if name not in known:
+            raise ConfigError(f"{path} has an unknown setting {name!r}. {suggest(name, known)}")
+    return values

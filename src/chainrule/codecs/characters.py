@@ -1,0 +1,143 @@
+"""Characters: every Unicode code point is a symbol."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from chainrule.codecs.base import Blocks, Codec, CodecConfig, Encoded, Texts
+from chainrule.codecs.registry import register
+from chainrule.codecs.scan import Counts
+from chainrule.codecs.vocabulary import Vocabulary, VocabularyConfig, spoken
+from chainrule.errors import CodecError
+from chainrule.runtime import compiled, in_threads, threads
+from chainrule.symbols import BOS, EOS, FIRST, UNK
+
+POINTS = 0x110000
+UNKNOWN = "\ufffd"  # how an unknown character looks in decoded text
+
+
+@compiled
+def _point(data: np.ndarray, position: int, end: int) -> tuple[Any, int]:
+    """The code point at `position` and how many bytes it has; -1 if these bytes are no UTF-8."""
+    first = np.int64(data[position])
+    if first < 0x80:
+        return first, 1
+    width = 2 if first >> 5 == 6 else 3 if first >> 4 == 14 else 4 if first >> 3 == 30 else 0
+    if width == 0 or position + width > end:
+        return -1, 1
+    point = first & (0x7F >> width)
+    for step in range(1, width):
+        more = np.int64(data[position + step])
+        if more >> 6 != 2:
+            return -1, 1
+        point = point << 6 | (more & 63)
+    least = 0x80 if width == 2 else 0x800 if width == 3 else 0x10000
+    if point < least or point >= 0x110000 or 0xD800 <= point < 0xE000:
+        return -1, 1
+    return point, width
+
+
+@compiled
+def _spell(
+    data: np.ndarray,
+    starts: np.ndarray,
+    ends: np.ndarray,
+    opens: bool,
+    closes: bool,
+    table: np.ndarray,
+    out: np.ndarray,
+) -> Any:
+    """Write `BOS id … id EOS` for every sequence; how many, or -1 - the place of a bad byte."""
+    written = 0
+    for sequence in range(len(starts)):
+        if opens or sequence > 0:
+            out[written] = BOS
+            written += 1
+        position = starts[sequence]
+        while position < ends[sequence]:
+            point, width = _point(data, position, ends[sequence])
+            if point < 0:
+                return -1 - position
+            out[written] = table[point]
+            written, position = written + 1, position + width
+        if closes or sequence < len(starts) - 1:
+            out[written] = EOS
+            written += 1
+    return written
+
+
+def spell(texts: Texts, table: np.ndarray) -> np.ndarray:
+    """Ids of all sequences (positions,) by a table of code points (POINTS,) int32."""
+    out = np.empty(int((texts.ends - texts.starts).sum()) + 2 * len(texts), np.int32)
+    written = _spell(texts.data, texts.starts, texts.ends, texts.opens, texts.closes, table, out)
+    if written < 0:
+        raise CodecError(
+            f"The byte {texts.data[-1 - written]:#04x} does not belong to any UTF-8 character. "
+            "Read the data with the right --encoding, or use --codec bytes, which reads anything."
+        )
+    return out[:written]
+
+
+@register("characters")
+class Characters(Codec):
+    """One id per code point seen in the data."""
+
+    Config = VocabularyConfig
+    config: VocabularyConfig
+
+    def __init__(self, config: VocabularyConfig, vocabulary: Vocabulary) -> None:
+        self.config = config
+        self.vocabulary = vocabulary
+
+    @property
+    def size(self) -> int:
+        return self.vocabulary.size
+
+    @property
+    def silent(self) -> tuple[int, ...]:
+        return self.vocabulary.silent(self.config.closed)
+
+    @classmethod
+    def learn(cls, blocks: Blocks, config: CodecConfig) -> Self:
+        assert isinstance(config, VocabularyConfig)
+        counts = np.zeros(FIRST + POINTS, np.int64)
+        themselves = np.arange(FIRST, FIRST + POINTS, dtype=np.int32)
+        for texts in blocks():
+            for ids in in_threads(lambda part: spell(part, themselves), texts.parts(threads())):
+                counts += np.bincount(ids, minlength=len(counts))
+        points = np.flatnonzero(counts[FIRST:])
+        words = Texts.of([chr(point) for point in points])
+        return cls(config, Vocabulary.choose(Counts(words, counts[FIRST:][points]), config, unknown=None))
+
+    @cached_property
+    def _table(self) -> np.ndarray:
+        """(POINTS,) int32: the id of every code point."""
+        table = np.full(POINTS, UNK, np.int32)
+        points = [ord(symbol.decode()) for symbol in self.vocabulary.symbols]
+        table[points] = np.arange(FIRST, self.size)
+        return table
+
+    def encode(self, texts: Texts) -> Encoded:
+        table = self._table
+        parts = in_threads(lambda part: spell(part, table), texts.parts(threads()))
+        ids = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return Encoded(ids, int(np.count_nonzero(ids == UNK)))
+
+    def pieces(self, ids: Sequence[int] | np.ndarray) -> list[str]:
+        return self.vocabulary.pieces(ids)
+
+    def decode(self, ids: Sequence[int] | np.ndarray) -> str:
+        return "".join(UNKNOWN if number == UNK else self.vocabulary.piece(number) for number in spoken(ids))
+
+    def save(self, folder: Path) -> None:
+        self.vocabulary.save(folder)
+
+    @classmethod
+    def load(cls, folder: Path, config: CodecConfig) -> Self:
+        assert isinstance(config, VocabularyConfig)
+        return cls(config, Vocabulary.load(folder))

@@ -1,0 +1,18 @@
+"""Events: the values of a table's column, one after another."""
+
+from __future__ import annotations
+
+from chainrule.codecs.base import UNIT
+from chainrule.codecs.registry import register
+from chainrule.codecs.scan import separating
+from chainrule.codecs.vocabulary import VocabularyConfig
+from chainrule.codecs.words import Listed
+
+
+@register("events")
+class Events(Listed):
+    """Symbols separated by UNIT, so that one may contain spaces; an empty one says nothing and is skipped."""
+
+    Config = VocabularyConfig
+    separators = separating(UNIT)
+    glue = UNIT

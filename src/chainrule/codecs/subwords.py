@@ -1,0 +1,183 @@
+"""Sub-words: pieces of words learnt from the data, over bytes, so that every string comes back exactly."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from chainrule.codecs.base import PART, Blocks, Codec, CodecConfig, Encoded, Texts
+from chainrule.codecs.registry import register
+from chainrule.codecs.scan import separating
+from chainrule.codecs.vocabulary import check_id, read_file
+from chainrule.codecs.words import WHITE
+from chainrule.config import option
+from chainrule.errors import CodecError
+from chainrule.symbols import BOS, EOS, FIRST, MASK, PAD, SPECIALS, UNK
+
+FILE = "tokenizer.json"
+SPACES = separating(WHITE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubwordsConfig(CodecConfig):
+    """Settings of the sub-words codec."""
+
+    kind: str = option(
+        "bpe", "how pieces are chosen: byte-pair merges or a unigram model", choices=("bpe", "unigram")
+    )
+    vocab: int = option(8000, "how many pieces at most, the 256 bytes among them (10k)", low=256)
+    sample: int = option(
+        50_000_000, "learn the pieces from at most so many bytes at the beginning (50m)", low=1
+    )
+
+
+@register("subwords")
+class Subwords(Codec):
+    """Pieces of words by the `tokenizers` library; the 256 bytes are pieces too, so nothing is unknown."""
+
+    Config = SubwordsConfig
+    config: SubwordsConfig
+
+    def __init__(self, config: SubwordsConfig, tokenizer: Any) -> None:
+        self.config = config
+        self.tokenizer = tokenizer
+
+    @property
+    def size(self) -> int:
+        return FIRST + int(self.tokenizer.get_vocab_size())
+
+    @property
+    def silent(self) -> tuple[int, ...]:
+        return (PAD, BOS, UNK, MASK)
+
+    @classmethod
+    def learn(cls, blocks: Blocks, config: CodecConfig) -> Self:
+        assert isinstance(config, SubwordsConfig)
+        from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+        alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+        shared: dict[str, Any] = {
+            "vocab_size": config.vocab,
+            "initial_alphabet": alphabet,
+            "show_progress": False,
+        }
+        kinds: dict[str, tuple[Any, Any]] = {
+            "bpe": (models.BPE, trainers.BpeTrainer),
+            "unigram": (models.Unigram, trainers.UnigramTrainer),
+        }
+        model, trainer = kinds[config.kind]
+        tokenizer = Tokenizer(model())
+        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        tokenizer.decoder = decoders.ByteLevel()
+        tokenizer.train_from_iterator(_strings(_beginning(blocks, config.sample)), trainer(**shared))
+        if config.kind == "unigram":
+            tokenizer.model = models.Unigram(_settled(json.loads(tokenizer.to_str())["model"]["vocab"]))
+        return cls(config, tokenizer)
+
+    def encode(self, texts: Texts) -> Encoded:
+        ids = []
+        for part in texts.parts(1 + texts.bytes // PART, SPACES):
+            ids += self._encode(part)
+        return Encoded(np.concatenate([np.empty(0, np.int32), *ids]))
+
+    def _encode(self, texts: Texts) -> list[np.ndarray]:
+        found = self.tokenizer.encode_batch_fast(list(_strings([texts])), add_special_tokens=False)
+        parts = [np.array([BOS, *(FIRST + number for number in one.ids), EOS], np.int32) for one in found]
+        if parts and not texts.opens:
+            parts[0] = parts[0][1:]
+        if parts and not texts.closes:
+            parts[-1] = parts[-1][:-1]
+        return parts
+
+    def pieces(self, ids: Sequence[int] | np.ndarray) -> list[str]:
+        return [self._piece(int(number)) for number in ids]
+
+    def _piece(self, number: int) -> str:
+        check_id(number, self.size)
+        if number < FIRST:
+            return SPECIALS[number]
+        return plain(self.tokenizer.id_to_token(number - FIRST)).decode("utf-8", "backslashreplace")
+
+    def decode(self, ids: Sequence[int] | np.ndarray) -> str:
+        numbers = [int(number) for number in ids if number >= FIRST]
+        for number in numbers:
+            check_id(number, self.size)
+        tokens = [self.tokenizer.id_to_token(number - FIRST) for number in numbers]
+        return plain("".join(tokens)).decode("utf-8", "replace")
+
+    def save(self, folder: Path) -> None:
+        (folder / FILE).write_text(self.tokenizer.to_str(), encoding="utf-8")
+
+    @classmethod
+    def load(cls, folder: Path, config: CodecConfig) -> Self:
+        assert isinstance(config, SubwordsConfig)
+        from tokenizers import Tokenizer
+
+        try:
+            return cls(config, Tokenizer.from_str(read_file(folder / FILE).decode("utf-8")))
+        except Exception as error:  # the library raises bare Exceptions
+            raise CodecError(f"{folder / FILE} cannot be used ({error}). Save the model again.") from error
+
+
+def _settled(pieces: list[tuple[str, float]]) -> list[tuple[str, float]]:
+    """Pieces with their scores, the same every time.
+
+    The library sums in any order, and gives bytes it never saw the lowest score and ten thousandths more,
+    in the random order of a hash map: scores are rounded, and those bytes all get the lowest one.
+    """
+    lowest = round(min(score for _, score in pieces), 6)
+    unseen = lowest + 256 * 0.0001
+    scores = {
+        piece: lowest if len(piece) == 1 and score < unseen else round(score, 6) for piece, score in pieces
+    }
+    return sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
+
+
+def _beginning(blocks: Blocks, limit: int) -> Iterator[Texts]:
+    """Blocks until `limit` bytes have been seen."""
+    seen = 0
+    for texts in blocks():
+        yield from (
+            texts.parts(1 + texts.bytes // limit, SPACES)[:1] if texts.bytes > limit - seen else [texts]
+        )
+        seen += texts.bytes
+        if seen >= limit:
+            return
+
+
+def _strings(blocks: Sequence[Texts] | Iterator[Texts]) -> Iterator[str]:
+    for texts in blocks:
+        for sequence in texts:
+            yield text_of(sequence)
+
+
+def text_of(sequence: bytes) -> str:
+    """Bytes as text, or what to do about them."""
+    try:
+        return sequence.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise CodecError(
+            f"The bytes {sequence[error.start : error.end]!r} are no UTF-8. "
+            "Read the data with the right --encoding, or use --codec bytes, which reads anything."
+        ) from error
+
+
+def _byte_letters() -> dict[str, int]:
+    """The letters that stand for bytes in the library's byte-level tokens: printable ones for themselves."""
+    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = [byte for byte in range(256) if byte not in printable]
+    letters = {chr(byte): byte for byte in printable}
+    return letters | {chr(256 + place): byte for place, byte in enumerate(others)}
+
+
+LETTERS = _byte_letters()
+
+
+def plain(token: str) -> bytes:
+    """The bytes behind a byte-level token."""
+    return bytes(LETTERS[letter] for letter in token)

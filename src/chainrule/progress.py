@@ -1,0 +1,158 @@
+"""How far a long job is: one line on stderr, only when it lasts, silent when asked.
+
+    with progress("counting", total) as step:
+        for block in blocks:
+            step(len(block))
+
+Whatever takes a `Progress` may be given `progress` or `silent`; inside `with hush():` both are silent.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+DELAY = 2.0  # shorter jobs show nothing
+EVERY = 5.0  # between two plain lines when stderr is no terminal
+
+Step = Callable[[int], None]
+_hushed = False
+
+
+class Progress(Protocol):
+    """What a job needs to tell how far it is."""
+
+    def __call__(
+        self, title: str, total: int | None = None, unit: str = ""
+    ) -> AbstractContextManager[Step]: ...
+
+
+@contextmanager
+def silent(title: str, total: int | None = None, unit: str = "") -> Iterator[Step]:
+    """Say nothing."""
+    yield lambda count: None
+
+
+@contextmanager
+def hush(wanted: bool = True) -> Iterator[None]:
+    """A stretch in which no progress is shown."""
+    global _hushed
+    before, _hushed = _hushed, wanted or _hushed
+    try:
+        yield
+    finally:
+        _hushed = before
+
+
+@contextmanager
+def progress(title: str, total: int | None = None, unit: str = "") -> Iterator[Step]:
+    """Show title, share done, speed and time left while the block runs; `step(n)` says n more are done."""
+    meter = Meter(title, total, unit)
+    if _hushed:
+        yield meter.step
+        return
+    finished = threading.Event()
+    show = _bar if sys.stderr.isatty() else _lines
+    watcher = threading.Thread(target=show, args=(meter, finished), daemon=True)
+    watcher.start()
+    try:
+        yield meter.step
+        finished.set()
+        watcher.join()
+        if meter.elapsed >= DELAY:
+            print(meter.summary(), file=sys.stderr)
+    finally:
+        finished.set()
+        watcher.join()
+
+
+@dataclass
+class Meter:
+    """Counts, and says in words how far it is."""
+
+    title: str
+    total: int | None = None
+    unit: str = ""
+    clock: Callable[[], float] = time.monotonic
+    done: int = 0
+    began: float = field(init=False)
+    lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def __post_init__(self) -> None:
+        self.began = self.clock()
+
+    def step(self, count: int) -> None:
+        """`count` more are done; any thread may say so."""
+        with self.lock:
+            self.done += int(count)
+
+    @property
+    def elapsed(self) -> float:
+        return self.clock() - self.began
+
+    @property
+    def speed(self) -> float:
+        return self.done / max(self.elapsed, 1e-9)
+
+    @property
+    def left(self) -> float | None:
+        """Seconds still to go, as far as one can tell."""
+        if not self.total or not self.done:
+            return None
+        return max(0.0, self.total - self.done) / self.speed
+
+    def line(self) -> str:
+        """`counting: 42 %, 1.2M symbols/s, 0:07 left`."""
+        parts = [f"{min(1.0, self.done / self.total):.0%}".replace("%", " %")] if self.total else []
+        if self.done:
+            parts.append(f"{short(self.speed)}{' ' * bool(self.unit)}{self.unit}/s")
+        parts.append(f"{clock(self.elapsed)} so far" if self.left is None else f"{clock(self.left)} left")
+        return f"{self.title}: {', '.join(parts)}"
+
+    def summary(self) -> str:
+        """`counting: done in 0:12, 1.2M symbols/s`."""
+        speed = f", {short(self.speed)}{' ' * bool(self.unit)}{self.unit}/s" if self.done else ""
+        return f"{self.title}: done in {clock(self.elapsed)}{speed}"
+
+
+def short(number: float) -> str:
+    """A number in few characters: `950`, `1.2k`, `31M`."""
+    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if number >= size:
+            return f"{number / size:.{1 if number < 10 * size else 0}f}{unit}"
+    return f"{number:.0f}" if number >= 10 or number == int(number) else f"{number:.1f}"
+
+
+def clock(seconds: float) -> str:
+    """A duration as a clock shows it: `0:07`, `1:02:03`."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def _lines(meter: Meter, finished: threading.Event) -> None:
+    """Plain lines every few seconds, for logs."""
+    wait = DELAY
+    while not finished.wait(wait):
+        print(meter.line(), file=sys.stderr, flush=True)
+        wait = EVERY
+
+
+def _bar(meter: Meter, finished: threading.Event) -> None:
+    """A line that renews itself, with a bar, for terminals."""
+    if finished.wait(DELAY):
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn
+    from rich.progress import Progress as Bars
+
+    bars = Bars(TextColumn("{task.description}"), BarColumn(), console=Console(stderr=True), transient=True)
+    with bars:
+        task = bars.add_task(meter.line(), total=meter.total)
+        while not finished.wait(0.2):
+            bars.update(task, description=meter.line(), completed=meter.done)

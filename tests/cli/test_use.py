@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from chainrule.bundle import load
+
+from .conftest import LINES, Chainrule
+
+FIGURES = {"perplexity", "bits_per_symbol", "bits_per_byte", "symbols", "unknown", "log2prob", "seconds"}
+
+
+def test_a_text_is_scored_symbol_by_symbol(chainrule: Chainrule, lm: Path) -> None:
+    done = chainrule("score", lm, "what is the moon", "--json")
+    assert done.code == 0 and set(done.json) >= FIGURES
+    assert [one["piece"] for one in done.json["pieces"]] == ["what", "is", "the", "<unk>", "</s>"]
+    assert {"log2prob", "bits", "order"} <= set(done.json["pieces"][0])
+    assert done.json["unknown"] == 1
+    people = chainrule("score", lm, "what is the moon").out
+    assert "perplexity" in people and "<unk>" in people
+
+
+def test_a_file_standard_input_and_python_agree(
+    chainrule: Chainrule, lm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "test.txt"
+    path.write_text("\n".join(LINES))
+    by_file = chainrule("score", lm, "--file", path, "--json").json
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(path.read_bytes())))
+    by_input = chainrule("score", lm, "--json").json
+    assert set(by_file) >= FIGURES
+    assert {**by_file, "seconds": 0} == {**by_input, "seconds": 0}
+    assert by_file["log2prob"] == pytest.approx(load(lm).score_texts(LINES).log2prob)
+    assert by_file["bytes"] == path.stat().st_size + 1
+
+
+def test_a_text_and_a_file_together_are_refused(chainrule: Chainrule, lm: Path) -> None:
+    done = chainrule("score", lm, "text", "--file", "file")
+    assert done.code == 2 and "not both" in done.err and done.out == ""
+
+
+def test_generated_text_is_the_same_for_people_scripts_and_python(chainrule: Chainrule, lm: Path) -> None:
+    words = ["generate", lm, "what is", "--length", "8", "--seed", "3"]
+    found = chainrule(*words, "--json").json
+    assert chainrule(*words).out == found["text"] + "\n"
+    assert found["text"] == "what is" + found["continuation"] == load(lm).generate("what is", 8, seed=3)
+    assert found["seed"] == 3
+
+
+def test_every_way_to_generate_is_a_flag(chainrule: Chainrule, lm: Path) -> None:
+    done = chainrule(
+        *("generate", lm, "what", "--temperature", "0.5", "--top-k", "3", "--top-p", "0.9", "--count", "2")
+    )
+    assert done.code == 0 and len(done.out.splitlines()) == 2
+    assert chainrule("generate", lm, "what is", "--beam", "4", "--stop", "the").out == "what is \n"
+
+
+def test_completion_is_for_people_and_scripts(chainrule: Chainrule, lm: Path) -> None:
+    found = chainrule("complete", lm, "what is the", "-k", "2", "--json").json
+    assert len(found["next"]) == len(found["continuations"]) == 2
+    assert {"symbol", "text", "probability", "ends"} == set(found["next"][0])
+    assert "what is the weather" in chainrule("complete", lm, "what is the").out
+
+
+def test_candidates_are_ranked_from_words_or_lines(
+    chainrule: Chainrule, lm: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    candidates = ["what is the whether two day", "what is the weather today"]
+    given = chainrule("rank", lm, *candidates, "--json").json
+    monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(candidates)))
+    read = chainrule("rank", lm, "--json").json
+    assert [one["text"] for one in given["ranked"]] == candidates[::-1]
+    assert given["ranked"] == read["ranked"]
+    assert chainrule("rank", lm, *candidates).out.splitlines()[1].startswith(candidates[1])
+
+
+def test_a_model_is_shown_and_verified(chainrule: Chainrule, lm: Path) -> None:
+    found = chainrule("show", lm, "--verify", "--json").json
+    assert (found["family"], found["codec"]["name"], found["verified"]) == ("ngram", "words", True)
+    assert found["parameters"] > 0
+    people = chainrule("show", lm).out
+    assert "ngram" in people and "order" in people
+
+
+def test_families_codecs_and_their_options_are_listed(chainrule: Chainrule) -> None:
+    listed = chainrule("models", "--json").json
+    assert "ngram" in listed["families"] and "words" in listed["codecs"]
+    assert "ngram" in chainrule("models").out
+    flags = {one["flag"]: one for one in chainrule("models", "ngram", "--json").json["options"]}
+    assert flags["--order"]["default"] == 5 and flags["--order"]["help"]
+    assert "--alphabet" not in flags
+    assert "--min-count" in chainrule("models", "words").out
+    assert "Did you mean 'ngram'" in chainrule("models", "ngrm").err
+
+
+def test_arpa_goes_out_and_comes_back(chainrule: Chainrule, lm: Path, tmp_path: Path) -> None:
+    path = tmp_path / "lm.arpa.gz"
+    assert chainrule("export", "arpa", lm, path).code == 0
+    assert "--force" in chainrule("export", "arpa", lm, path).err
+    assert chainrule("import", "arpa", path, "-o", tmp_path / "back", "--json").json["order"] == 3
+    assert "--force" in chainrule("import", "arpa", path, "-o", tmp_path / "back").err
+    text = "what is the weather today"
+    scores = [chainrule("score", model, text, "--json").json["log2prob"] for model in (lm, tmp_path / "back")]
+    assert scores[0] == pytest.approx(scores[1], abs=1e-3)
+
+
+def test_a_reader_that_goes_away_is_no_error_to_speak_of(lm: Path) -> None:
+    command = f"{sys.executable} -m chainrule.cli score {lm} 'what is the time' --json | true"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert "Traceback" not in done.stderr and "Exception" not in done.stderr

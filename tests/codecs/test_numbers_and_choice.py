@@ -1,0 +1,86 @@
+"""Numbers as bins, and which codec suits which data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from chainrule.codecs.base import UNIT, Texts
+from chainrule.codecs.choose import choose
+from chainrule.codecs.numbers import Numbers, NumbersConfig
+from chainrule.errors import CodecError
+from chainrule.symbols import BOS, FIRST
+
+
+def numbers(text: str, **options: object) -> Numbers:
+    return Numbers.learn(lambda: [Texts.of([text])], NumbersConfig.from_values(options))
+
+
+def test_few_different_values_each_have_their_own_bin() -> None:
+    made = numbers("1 2.5 -3 1 1")
+    assert made.size == FIRST + 3
+    assert made.decode(made.encode(Texts.of(["-3 2.5 1"])).ids) == UNIT.join(["-3", "2.5", "1"])
+
+
+def test_quantile_bins_hold_equally_many() -> None:
+    values = np.random.default_rng(0).exponential(size=1000)
+    made = numbers(" ".join(map(str, values)), bins=10)
+    counts = np.bincount(made.encode(Texts.of([" ".join(map(str, values))])).ids[1:-1] - FIRST)
+    assert len(counts) == 10 and counts.min() >= 98 and counts.max() <= 102
+
+
+def test_uniform_bins_are_equally_wide() -> None:
+    made = numbers("0 1 10", bins=5, how="uniform")
+    low, value, high = made.intervals(range(FIRST, made.size))
+    assert (
+        low.tolist() == [0, 2, 4, 6, 8]
+        and high.tolist() == [2, 4, 6, 8, 10]
+        and value.tolist() == [1, 3, 5, 7, 9]
+    )
+
+
+def test_values_beyond_the_seen_range_go_to_the_outermost_bins() -> None:
+    made = numbers("0 1 2 3", bins=2, how="uniform")
+    ids = made.encode(Texts.of([f"-99{UNIT}99"])).ids
+    assert ids[1:-1].tolist() == [FIRST, FIRST + 1]
+
+
+def test_special_ids_have_no_interval() -> None:
+    assert np.isnan(numbers("1 2").intervals([BOS])).all()
+
+
+def test_scaled_values_have_mean_zero_and_deviation_one() -> None:
+    made = numbers("1 2 3 4")
+    scaled = made.scaled(made.encode(Texts.of(["1 2 3 4"])).ids[1:-1])
+    assert scaled.mean() == pytest.approx(0) and scaled.std() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("word", ["cloudy", "nan", "inf", "1,5"])
+def test_what_is_no_number_is_named(word: str) -> None:
+    with pytest.raises(CodecError, match=f"'{word}' is no finite number"):
+        numbers(f"1 2 {word}")
+
+
+def test_no_number_at_all_is_said() -> None:
+    with pytest.raises(CodecError, match="no number"):
+        numbers(" ")
+
+
+@pytest.mark.parametrize(
+    ("items", "table", "name"),
+    [
+        (["the cat sat on the mat", "the dog"], False, "words"),
+        (["ACGTTGCA", "GGATTACA"], False, "characters"),
+        (["我喜欢猫和狗", "今天天气很好"], False, "characters"),
+        ([" ".join(f"{number / 7:.3f}" for number in range(99))], False, "numbers"),
+        ([str(number) for number in range(50)], True, "numbers"),
+        (["sunny", "rainy", "sunny", "cloudy"] * 5, True, "events"),
+        ([f"log in{UNIT}buy"], False, "events"),
+        (["1 0 1 1 0"], False, "words"),
+        ([b"\xff\xfe\x00binary\x80"], False, "bytes"),
+        ([" ".join(f"{number:x}{number}y" for number in range(30_000))], False, "subwords"),
+    ],
+)
+def test_the_codec_suits_the_data(items: list[str], table: bool, name: str) -> None:
+    chosen, reason = choose(Texts.of(items), table=table)
+    assert chosen == name and reason

@@ -1,0 +1,177 @@
+"""What every codec promises: it gives back what it was given."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from chainrule.codecs import codec, codecs
+from chainrule.codecs.base import UNIT, Codec, Texts
+from chainrule.errors import CodecError, ConfigError
+from chainrule.symbols import BOS, EOS, FIRST, MASK, PAD, SPECIALS, UNK
+
+SENTENCES = ["the cat sat on the mat", "the dog sat", "a cat, a dog — and “naïve” Zoë!", "1 2 3"]
+SAMPLES = {
+    "bytes": SENTENCES,
+    "characters": SENTENCES,
+    "events": ["log in", f"log in{UNIT}buy{UNIT}log out", f"buy{UNIT}two\nlines"],
+    "numbers": ["1 2.5 -3", "4 4 4 1e3"],
+    "subwords": SENTENCES,
+    "words": SENTENCES,
+}
+
+
+def learnt(name: str, items: list[str] | list[bytes], **options: object) -> Codec:
+    kind = codec(name)
+    return kind.learn(lambda: [Texts.of(items)], kind.Config.from_values(options))
+
+
+def sequences(ids: np.ndarray) -> list[np.ndarray]:
+    return np.split(ids, np.flatnonzero(ids == BOS)[1:])
+
+
+def test_every_codec_is_sampled_here() -> None:
+    assert sorted(SAMPLES) == codecs()
+
+
+@pytest.mark.parametrize("name", sorted(SAMPLES))
+def test_ids_are_framed_by_bos_and_eos(name: str) -> None:
+    made = learnt(name, SAMPLES[name])
+    ids = made.encode(Texts.of(SAMPLES[name])).ids
+    assert ids.dtype == np.int32
+    parts = sequences(ids)
+    assert len(parts) == len(SAMPLES[name])
+    for part in parts:
+        assert part[0] == BOS and part[-1] == EOS
+        assert ((part[1:-1] >= FIRST) & (part[1:-1] < made.size)).all()
+
+
+@pytest.mark.parametrize("name", sorted(SAMPLES))
+def test_saved_and_loaded_gives_the_same_ids(name: str, tmp_path: Path) -> None:
+    made = learnt(name, SAMPLES[name])
+    made.save(tmp_path)
+    again = type(made).load(tmp_path, made.config)
+    texts = Texts.of(SAMPLES[name])
+    assert (again.encode(texts).ids == made.encode(texts).ids).all()
+    assert (again.size, again.silent, again.fingerprint()) == (made.size, made.silent, made.fingerprint())
+    assert again.pieces(range(again.size)) == made.pieces(range(made.size))
+
+
+@pytest.mark.parametrize("name", sorted(SAMPLES))
+def test_parts_of_a_sequence_encode_like_the_whole(name: str) -> None:
+    made = learnt(name, SAMPLES[name])
+    separator = UNIT if name in ("events", "numbers") else " "
+    text = separator.join(SAMPLES[name])
+    texts = Texts.of([text, text])
+    place = text.encode().index(separator.encode(), 3)
+    left, right = texts.divided(1, len(text.encode()) + place)
+    parts = [made.encode(part).ids for part in (left, right)]
+    assert np.concatenate(parts).tolist() == made.encode(texts).ids.tolist()
+    assert left.bytes + right.bytes == texts.bytes and left.sequences + right.sequences == 2
+
+
+@pytest.mark.parametrize("name", sorted(SAMPLES))
+def test_special_ids_say_nothing_and_have_names(name: str) -> None:
+    made = learnt(name, SAMPLES[name])
+    assert made.decode([PAD, BOS, EOS, MASK]) == ""
+    assert made.pieces(range(FIRST)) == list(SPECIALS)
+    assert {PAD, BOS, MASK} <= set(made.silent) and EOS not in made.silent
+    with pytest.raises(CodecError, match=f"no id {made.size}"):
+        made.pieces([made.size])
+
+
+@pytest.mark.parametrize("name", sorted(SAMPLES))
+def test_no_sequences_give_no_ids(name: str) -> None:
+    assert len(learnt(name, SAMPLES[name]).encode(Texts.of([])).ids) == 0
+
+
+def test_a_misspelt_codec_gets_a_suggestion() -> None:
+    with pytest.raises(ConfigError, match="Did you mean 'words'"):
+        codec("wrods")
+
+
+@given(st.lists(st.binary(max_size=40), min_size=1))
+def test_any_bytes_come_back(items: list[bytes]) -> None:
+    made = learnt("bytes", items)
+    found = sequences(made.encode(Texts.of(items)).ids)
+    assert [made.decode_bytes(ids) for ids in found] == items  # type: ignore[attr-defined]
+
+
+@given(st.lists(st.text(max_size=30), min_size=1))
+def test_any_characters_come_back(items: list[str]) -> None:
+    made = learnt("characters", items)
+    assert [made.decode(ids) for ids in sequences(made.encode(Texts.of(items)).ids)] == items
+
+
+WORD = st.text(st.characters(exclude_characters=" \t\n\r\v\f", codec="utf-8"), min_size=1, max_size=8)
+
+
+@given(st.lists(st.lists(WORD).map(" ".join), min_size=1))
+def test_any_words_come_back(items: list[str]) -> None:
+    made = learnt("words", items)
+    assert [made.decode(ids) for ids in sequences(made.encode(Texts.of(items)).ids)] == items
+
+
+MARKS = [*"ab.,'￭#“é·<>、", "<unk>"]
+PIECE = st.lists(st.sampled_from(MARKS), min_size=1, max_size=6).map("".join)
+
+
+@given(st.lists(st.lists(PIECE).map(" ".join), min_size=1))
+def test_the_simple_tokeniser_can_be_undone(items: list[str]) -> None:
+    made = learnt("words", items, split="simple")
+    assert [made.decode(ids) for ids in sequences(made.encode(Texts.of(items)).ids)] == items
+
+
+EVENT = st.text(st.characters(exclude_characters=UNIT, codec="utf-8"), min_size=1, max_size=8)
+
+
+@given(st.lists(st.lists(EVENT).map(UNIT.join), min_size=1))
+def test_any_events_come_back(items: list[str]) -> None:
+    made = learnt("events", items)
+    assert [made.decode(ids) for ids in sequences(made.encode(Texts.of(items)).ids)] == items
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+def test_any_string_comes_back_from_subwords(kind: str) -> None:
+    made = learnt("subwords", SENTENCES * 3, kind=kind, vocab=300)
+
+    @settings(max_examples=50)
+    @given(st.text(max_size=40))
+    def comes_back(text: str) -> None:
+        encoded = made.encode(Texts.of([text]))
+        assert made.decode(encoded.ids) == text and encoded.unknown == 0
+
+    comes_back()
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+def test_subwords_are_learnt_the_same_every_time(kind: str) -> None:
+    texts = [" ".join(f"w{i * j % 97}x{j}" for j in range(20)) for i in range(50)]
+    assert len({learnt("subwords", texts, kind=kind, vocab=400).fingerprint() for _ in range(3)}) == 1
+
+
+@given(
+    st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=50),
+    st.integers(1, 9),
+    st.sampled_from(["quantile", "uniform"]),
+)
+def test_a_decoded_number_falls_into_its_own_bin(values: list[float], bins: int, how: str) -> None:
+    made = learnt("numbers", [" ".join(map(repr, values))], bins=bins, how=how)
+    ids = made.encode(Texts.of([" ".join(map(repr, values))])).ids
+    assert made.size <= FIRST + bins
+    assert made.encode(Texts.of([made.decode(ids)])).ids.tolist() == ids.tolist()
+    low, value, high = made.intervals(ids[1:-1])  # type: ignore[attr-defined]
+    assert (low <= value).all() and (value <= high).all()
+    assert (low <= values).all() and (values <= high).all()
+
+
+def test_unknown_symbols_become_unk() -> None:
+    for name, decoded in (("words", "the <unk> sat"), ("characters", "t\ufffd"), ("events", "<unk>")):
+        made = learnt(name, ["the cat sat"])
+        encoded = made.encode(Texts.of([{"words": "the dog sat", "characters": "tz", "events": "z"}[name]]))
+        assert encoded.unknown == 1 and UNK in encoded.ids
+        assert made.decode(encoded.ids) == decoded

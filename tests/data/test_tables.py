@@ -1,0 +1,146 @@
+"""Columns of tables, and sentences of CoNLL-U."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from chainrule.codecs.base import UNIT
+from chainrule.data import lines
+from chainrule.data.sources import ReadConfig, read
+from chainrule.errors import DataError
+
+CSV = 'id,text,when\n1,"hello, you",2\n2,"two\nlines",1\n1,third,1\n'
+
+
+def items(path: Path, **options: object) -> list[str]:
+    found = [sequence for texts in read(path, ReadConfig.from_values(options))() for sequence in texts]
+    return [sequence.decode() for sequence in found]
+
+
+def file(folder: Path, content: str, name: str) -> Path:
+    path = folder / name
+    path.write_text(content, encoding="utf-8", newline="")
+    return path
+
+
+def test_a_column_of_a_csv_gives_one_sequence_a_row(tmp_path: Path) -> None:
+    path = file(tmp_path, CSV, "a.csv")
+    assert items(path) == items(path, column="text") == ["hello, you", "two\nlines", "third"]
+
+
+def test_a_missing_column_lists_those_there_are(tmp_path: Path) -> None:
+    path = file(tmp_path, CSV, "a.csv")
+    with pytest.raises(DataError, match=r"no column 'txt'. Did you mean 'text'.*id, text, when"):
+        items(path, column="txt")
+    with pytest.raises(DataError, match=r"several columns.*--column: x, y"):
+        items(file(tmp_path, "x,y\n1,2\n", "b.csv"))
+
+
+def test_short_rows_are_located(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="line 3: 1 cells where the first line has 2"):
+        items(file(tmp_path, "x,y\n1,2\n3\n", "a.csv"), column="y")
+
+
+def test_tab_separated_and_carriage_returns(tmp_path: Path) -> None:
+    assert items(file(tmp_path, "a\tb\r\n1\tx y\r\n", "a.tsv"), column="b") == ["x y"]
+
+
+def test_json_lines_may_be_objects_strings_or_lists(tmp_path: Path) -> None:
+    assert items(file(tmp_path, '{"text": "a b", "n": 1}\n\n{"text": "c"}\n', "a.jsonl")) == ["a b", "c"]
+    assert items(file(tmp_path, '"a b"\n["x", "y z", 3]\n', "b.jsonl")) == ["a b", "x y z 3"]
+    assert items(file(tmp_path, '["x", "y z"]\n["x"]\n', "c.jsonl"), joined=True) == [f"x{UNIT}y z", "x"]
+
+
+def test_a_malformed_json_line_is_located(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"a\.jsonl, line 2: not JSON"):
+        items(file(tmp_path, '{"text": "a"}\n{"text": \n', "a.jsonl"))
+    with pytest.raises(DataError, match=r"Line 2: .* no column 'text'"):
+        items(file(tmp_path, '{"text": "a"}\n{"txt": "b"}\n', "b.jsonl"), column="text")
+
+
+def test_rows_are_grouped_and_sorted_into_events(tmp_path: Path) -> None:
+    path = file(tmp_path, CSV, "a.csv")
+    expected = [f"third{UNIT}hello, you", "two\nlines"]
+    assert items(path, column="text", group="id", sort="when") == expected
+    assert items(path, column="text", group="id") == [f"hello, you{UNIT}third", "two\nlines"]
+
+
+def test_the_sort_column_is_ordered_as_numbers_when_it_holds_numbers(tmp_path: Path) -> None:
+    path = file(tmp_path, "e,t\nlate,10\nearly,9\nfirst,-1\nsame,9\n", "a.csv")
+    assert items(path, column="e", sort="t") == [UNIT.join(["first", "early", "same", "late"])]
+
+
+def test_a_column_of_events_is_one_sequence_in_file_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = file(tmp_path, "state\nsunny\n\nrainy day\nsunny\n", "a.csv")
+    assert items(path, joined=True) == [UNIT.join(["sunny", "rainy day", "sunny"])]
+    monkeypatch.setattr("chainrule.data.tables.BLOCK", 4)
+    blocks = list(read(path, ReadConfig(joined=True))())
+    assert len(blocks) > 1 and sum(texts.sequences for texts in blocks) == 1
+    assert lines.BLOCK > 4
+
+
+def test_a_nameless_column_of_numbers_loses_nothing(tmp_path: Path) -> None:
+    assert items(file(tmp_path, "1.5\n2\n3\n", "a.csv"), joined=True) == [UNIT.join(["1.5", "2", "3"])]
+
+
+def test_parquet_columns(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pyarrow.parquet.write_table(pyarrow.table({"n": [1, None], "text": ["a b", "c"]}), path)
+    assert items(path) == ["a b", "c"]
+    assert items(path, column="n") == ["1"]
+    with pytest.raises(DataError, match=r"no column 'no'.*n, text"):
+        items(path, column="no")
+    with pytest.raises(DataError, match="cannot be read as Parquet"):
+        items(file(tmp_path, "no parquet at all", "b.parquet"))
+
+
+def test_parquet_without_pyarrow_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(DataError, match=r"pip install 'chainrule\[parquet\]'"):
+        items(file(tmp_path, "x", "a.parquet"))
+
+
+def test_grouping_text_files_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no table"):
+        items(file(tmp_path, "x", "a.txt"), group="id")
+
+
+def row(number: str, form: str, tag: str) -> str:
+    return "\t".join([number, form, "_", tag, *"______"]) + "\n"
+
+
+CONLLU = (
+    "# text = Vámonos al mar\n"
+    + row("1-2", "Vámonos", "_")
+    + row("1", "Vamos", "VERB")
+    + row("2", "nos", "PRON")
+    + row("3-4", "al", "_")
+    + row("3", "a", "ADP")
+    + row("4", "el", "DET")
+    + row("5", "mar", "NOUN")
+    + row("5.1", "hidden", "VERB")
+    + "\n"
+    + row("1", "3 000", "NUM")
+)
+
+
+def test_conllu_forms_are_surface_forms_and_tags_are_of_words(tmp_path: Path) -> None:
+    path = file(tmp_path, CONLLU, "a.conllu")
+    assert items(path) == ["Vámonos al mar", "3\u00a0000"]
+    assert items(path, column="upos") == ["VERB PRON ADP DET NOUN", "NUM"]
+
+
+def test_conllu_errors_are_located(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"line 2: not CoNLL-U"):
+        items(file(tmp_path, row("1", "a", "X") + "b X\n", "a.conllu"))
+    with pytest.raises(DataError, match="Did you mean 'UPOS'"):
+        items(file(tmp_path, CONLLU, "b.conllu"), column="UPOSS")

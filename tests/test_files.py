@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from chainrule.errors import BundleError
+from chainrule.files import check_free, new_file, new_folder, write_text
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def saved(path: Path, content: str, force: bool = False) -> Path:
+    with new_folder(path, force) as temporary:
+        (temporary / "manifest.json").write_text(content)
+    return path
+
+
+def test_a_file_appears_complete_and_alone(tmp_path: Path) -> None:
+    write_text(tmp_path / "deep" / "file", "hällo")
+    assert (tmp_path / "deep" / "file").read_text(encoding="utf-8") == "hällo"
+    assert names(tmp_path / "deep") == ["file"]
+
+
+@pytest.mark.parametrize("stop", [ValueError, KeyboardInterrupt, SystemExit])
+def test_a_stopped_file_leaves_the_old_one(tmp_path: Path, stop: type[BaseException]) -> None:
+    write_text(tmp_path / "file", "old")
+    with pytest.raises(stop), new_file(tmp_path / "file") as file:
+        file.write(b"half")
+        raise stop
+    assert names(tmp_path) == ["file"]
+    assert (tmp_path / "file").read_text() == "old"
+
+
+@pytest.mark.parametrize("stop", [ValueError, KeyboardInterrupt, SystemExit])
+def test_a_stopped_folder_leaves_nothing(tmp_path: Path, stop: type[BaseException]) -> None:
+    with pytest.raises(stop), new_folder(tmp_path / "folder") as temporary:
+        (temporary / "part").write_text("half")
+        raise stop
+    assert names(tmp_path) == []
+
+
+def test_a_taken_place_needs_force(tmp_path: Path) -> None:
+    place = saved(tmp_path / "folder", "old")
+    with pytest.raises(BundleError, match="--force"):
+        saved(place, "new")
+    assert (place / "manifest.json").read_text() == "old"
+    saved(place, "new", force=True)
+    assert (place / "manifest.json").read_text() == "new"
+    assert names(tmp_path) == ["folder"]
+
+
+def test_force_does_not_replace_what_is_no_model(tmp_path: Path) -> None:
+    (tmp_path / "letters").mkdir()
+    (tmp_path / "letters" / "dear.txt").write_text("precious")
+    with pytest.raises(BundleError, match="no saved model"):
+        check_free(tmp_path / "letters", force=True)
+    with pytest.raises(BundleError, match="is a file"):
+        check_free(tmp_path / "letters" / "dear.txt", force=True)
+
+
+def test_the_old_folder_survives_a_failed_replacement(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = saved(tmp_path / "folder", "old")
+    rename = Path.rename
+
+    def broken(self: Path, target: Path) -> Path:
+        if (self / "manifest.json").read_text() == "new":
+            raise OSError(errno.EIO, "broken disk")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", broken)
+    with pytest.raises(OSError, match="broken disk"):
+        saved(place, "new", force=True)
+    assert (place / "manifest.json").read_text() == "old"
+    assert names(tmp_path) == ["folder"]
+
+
+@pytest.mark.parametrize("when", ["writing", "syncing"])
+def test_a_full_disk_is_explained_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    if when == "syncing":
+        monkeypatch.setattr(os, "fsync", full)
+    with (
+        pytest.raises(BundleError, match=r"disk is full.*Free some space"),
+        new_folder(tmp_path / "folder") as at,
+    ):
+        (at / "file").write_text("something")
+        if when == "writing":
+            full(0)
+    with pytest.raises(BundleError, match="disk is full"), new_file(tmp_path / "file"):
+        full(0)
+    assert names(tmp_path) == []
+
+
+def test_a_place_inside_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BundleError, match="cannot be made"):
+        write_text(tmp_path / "file" / "inside", "x")
+
+
+def test_new_folders_obey_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        assert saved(tmp_path / "folder", "x").stat().st_mode & 0o777 == 0o755
+    finally:
+        os.umask(before)

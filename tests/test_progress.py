@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import pytest
+
+from chainrule import progress as module
+from chainrule.progress import Meter, clock, hush, progress, short, silent
+
+
+def test_a_meter_tells_share_speed_and_time_left() -> None:
+    now = iter([0.0] + [10.0] * 20)
+    meter = Meter("counting", 400, "symbols", clock=lambda: next(now))
+    meter.step(60)
+    meter.step(40)
+    assert meter.line() == "counting: 25 %, 10 symbols/s, 0:30 left"
+    assert meter.summary() == "counting: done in 0:10, 10 symbols/s"
+
+
+def test_without_a_total_the_time_so_far_is_told() -> None:
+    now = iter([0.0] + [65.0] * 20)
+    assert Meter("sorting", clock=lambda: next(now)).line() == "sorting: 1:05 so far"
+
+
+def test_a_short_job_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress("quick", 3) as step:
+        step(3)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_long_job_tells_stderr_only(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "DELAY", 0.0)
+    with progress("long", 3) as step:
+        step(3)
+    out, err = capsys.readouterr()
+    assert out == "" and "long: done in 0:00" in err
+
+
+def test_silence_is_silent_and_errors_pass_through(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "DELAY", 0.0)
+    with hush(), progress("long", 3) as step:
+        step(3)
+    with silent("long", 3) as step:
+        step(3)
+    assert capsys.readouterr() == ("", "")
+    with pytest.raises(KeyboardInterrupt), progress("stopped"):
+        raise KeyboardInterrupt
+    assert "done" not in capsys.readouterr().err
+
+
+def test_numbers_and_times_are_short() -> None:
+    assert [short(n) for n in (0, 3.25, 950, 1234, 31e6, 2e9)] == ["0", "3.2", "950", "1.2k", "31M", "2.0G"]
+    assert [clock(s) for s in (0, 7, 65, 3723)] == ["0:00", "0:07", "1:05", "1:02:03"]

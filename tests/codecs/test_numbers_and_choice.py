@@ -55,9 +55,9 @@ def test_scaled_values_have_mean_zero_and_deviation_one() -> None:
     assert scaled.mean() == pytest.approx(0) and scaled.std() == pytest.approx(1)
 
 
-@pytest.mark.parametrize("word", ["cloudy", "nan", "inf", "1,5"])
+@pytest.mark.parametrize("word", ["cloudy", "nan", "inf", "1,5", "1e300"])
 def test_what_is_no_number_is_named(word: str) -> None:
-    with pytest.raises(CodecError, match=f"'{word}' is no finite number"):
+    with pytest.raises(CodecError, match=f"'{word}' is no number"):
         numbers(f"1 2 {word}")
 
 

@@ -105,7 +105,7 @@ def test_nothing_is_left_half_written(words: Codec, cache: Path, monkeypatch: py
 def test_the_oldest_entries_go_first(words: Codec, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(corpus, "SMALL", 1)
     order: list[str] = []  # as they were made, oldest first
-    monkeypatch.setattr(kept, "_age", lambda path: order.index(path.stem) if path.stem in order else 99)
+    monkeypatch.setattr(kept, "_used", lambda path: order.index(path.stem) if path.stem in order else 99)
     for number in range(3):
         size = 4 * len(encode(words, lambda: TEXTS, str(number)).ids)
         order += sorted({path.stem for path in cache.glob("*.json")} - set(order))
@@ -121,3 +121,16 @@ def test_a_cache_that_cannot_be_written_is_done_without(
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("CHAINRULE_CACHE", str(tmp_path / "file" / "cache"))
     assert encode(words, lambda: TEXTS, "mark").sequences == 4
+
+
+def test_what_killed_runs_left_is_swept_away(
+    words: Codec, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(corpus, "SMALL", 1)
+    cache.mkdir()
+    left, fresh, foreign = (cache / name for name in (".x.ids.1234.partial", "young.ids", "notes.txt"))
+    for path in (left, fresh, foreign):
+        path.write_bytes(b"half")
+    monkeypatch.setattr(kept, "_used", lambda path: 0.0 if path != fresh else float("inf"))
+    encode(words, lambda: TEXTS, "mark")
+    assert not left.exists() and fresh.exists() and foreign.exists()

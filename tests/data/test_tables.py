@@ -144,3 +144,10 @@ def test_conllu_errors_are_located(tmp_path: Path) -> None:
         items(file(tmp_path, row("1", "a", "X") + "b X\n", "a.conllu"))
     with pytest.raises(DataError, match="Did you mean 'UPOS'"):
         items(file(tmp_path, CONLLU, "b.conllu"), column="UPOSS")
+
+
+def test_half_a_character_in_an_event_is_refused(tmp_path: Path) -> None:
+    path = file(tmp_path, '{"e": "\\ud800", "g": 1}\n', "a.jsonl")
+    for options in ({"group": "g"}, {"joined": True}, {}):
+        with pytest.raises(DataError, match="half a character"):
+            items(path, column="e", **options)

@@ -133,9 +133,7 @@ class Encoded:
     """Sequences as ids."""
 
     ids: np.ndarray  # (positions,) int32, each sequence `BOS x_1 … x_T EOS`
-    unknown: int = (
-        0  # symbols outside the alphabet that became UNK; a literal `<unk>` in the data does not count
-    )
+    unknown: int = 0  # symbols that became UNK; a literal `<unk>` in the data does not count
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,9 +18,8 @@ from chainrule.errors import CodecError
 from chainrule.symbols import BOS, EOS, FIRST, MASK, PAD, SPECIALS, UNK
 
 FILE = "bins.json"
-SAMPLE = (
-    1 << 22
-)  # most values kept for finding quantiles; beyond, every second one is dropped, again and again
+LARGEST = 1e150  # squares of values must be finite
+SAMPLE = 1 << 22  # most values kept for finding quantiles; beyond, every second one is dropped
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,11 +131,11 @@ def _floats(words: Sequence[bytes]) -> np.ndarray:
         values = np.array([float(word) for word in words], np.float64)
     except ValueError:
         values = np.array([_float_or_nan(word) for word in words], np.float64)
-    wrong = np.flatnonzero(~np.isfinite(values))
+    wrong = np.flatnonzero(~(np.abs(values) <= LARGEST))
     if len(wrong):
         word = words[wrong[0]].decode("utf-8", "backslashreplace")
         raise CodecError(
-            f"{word!r} is no finite number. The numbers codec reads values such as 3, -0.5 or 1e3 "
+            f"{word!r} is no number up to {LARGEST:g}. The numbers codec reads values such as 3, -0.5 or 1e3 "
             "separated by white space; for other symbols use --codec events or words."
         )
     return values
@@ -228,5 +227,5 @@ def written(value: float) -> str:
 
 
 def all_numbers(words: Iterable[bytes]) -> bool:
-    """Whether every word is a finite number."""
-    return all(np.isfinite(_float_or_nan(word)) for word in words)
+    """Whether every word is a number the codec can read."""
+    return all(abs(_float_or_nan(word)) <= LARGEST for word in words)

@@ -1,0 +1,1 @@
+"""Files -> sequences -> ids: readers, splits, the cache, and what the data are like."""

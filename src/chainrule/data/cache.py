@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from chainrule.files import write_text
 
 LIMIT = 20_000_000_000  # bytes
 PART = 1 << 23  # bytes checked at once
+DAY = 86_400.0  # seconds: a run that writes is younger
 
 
 def folder() -> Path:
@@ -97,6 +99,7 @@ def keep(key: str, entry: Entry) -> None:
     _, facts = _paths(key)
     write_text(facts, json.dumps(entry.__dict__) + "\n")
     drop(limit(), {key})
+    _sweep()
 
 
 def ids_path(key: str) -> Path:
@@ -107,7 +110,7 @@ def ids_path(key: str) -> Path:
 def drop(most: int, keys: Iterable[str] = ()) -> None:
     """Remove entries, oldest first, until at most `most` bytes are left; `keys` stay."""
     kept, total = set(keys), 0
-    facts = sorted(folder().glob("*.json"), key=_age, reverse=True)
+    facts = sorted(folder().glob("*.json"), key=_used, reverse=True)
     for path in sorted(facts, key=lambda path: path.stem not in kept):
         ids = path.with_suffix(".ids")
         total += ids.stat().st_size if ids.exists() else 0
@@ -116,7 +119,16 @@ def drop(most: int, keys: Iterable[str] = ()) -> None:
             ids.unlink(missing_ok=True)
 
 
-def _age(path: Path) -> float:
+def _sweep() -> None:
+    """Remove what runs that were killed have left."""
+    for path in folder().iterdir():
+        orphan = path.suffix == ".ids" and not path.with_suffix(".json").exists()
+        if (orphan or path.suffix == ".partial") and time.time() - _used(path) > DAY:
+            path.unlink(missing_ok=True)
+
+
+def _used(path: Path) -> float:
+    """When it was last used."""
     try:
         return path.stat().st_mtime
     except OSError:  # another run dropped it

@@ -101,11 +101,11 @@ class _Survey:
             histogram += np.bincount(_bins(lengths), minlength=len(histogram))
             if train is None:
                 self.train_counts += np.bincount(encoded.ids, minlength=self.codec.size)
+        duplicates, leaked = own.duplicates, own.shared(train) if train is not None else 0
         self.sampled = self.sampled or own.shift > 0
-        leaked = own.shared(train) if train is not None else 0
         bins = tuple((1 << place, int(count)) for place, count in enumerate(histogram) if count)
         sequences, symbols, size, unknown, skipped = (int(fact) for fact in facts)
-        return Part(sequences, symbols, size, unknown, skipped, own.duplicates, leaked, bins)
+        return Part(sequences, symbols, size, unknown, skipped, duplicates, leaked, bins)
 
 
 def _lengths(ids: np.ndarray, going: int) -> tuple[np.ndarray, int]:
@@ -135,34 +135,43 @@ class Seen:
         self.values = np.empty(0, np.uint64)  # sorted, distinct
         self.counts = np.empty(0, np.int64)
         self.shift = 0
+        self._waiting: list[np.ndarray] = []  # merged when they are many: sorting once a block would be slow
 
     def add(self, found: np.ndarray) -> None:
         """Remember these hashes."""
-        everything = np.concatenate([self.values, found[self._kept(found, self.shift)]])
+        self._waiting.append(found[_kept(found, self.shift)])
+        if sum(map(len, self._waiting)) > SAMPLE // 2:
+            self.merge()
+
+    def merge(self) -> None:
+        """Sort in what was added."""
+        everything = np.concatenate([self.values, *self._waiting])
         weights = np.concatenate([self.counts, np.ones(len(everything) - len(self.counts), np.int64)])
         self.values, place = np.unique(everything, return_inverse=True)
         self.counts = np.bincount(place, weights, len(self.values)).astype(np.int64)
+        self._waiting = []
         while len(self.values) > SAMPLE:
-            self._thin(self.shift + 1)
-
-    def _thin(self, shift: int) -> None:
-        kept = self._kept(self.values, shift)
-        self.values, self.counts, self.shift = self.values[kept], self.counts[kept], shift
-
-    @staticmethod
-    def _kept(values: np.ndarray, shift: int) -> np.ndarray:
-        return values >> np.uint64(64 - shift) == 0 if shift else np.ones(len(values), np.bool_)
+            kept = _kept(self.values, self.shift + 1)
+            self.values, self.counts, self.shift = self.values[kept], self.counts[kept], self.shift + 1
 
     @property
     def duplicates(self) -> int:
         """Sequences that came before."""
+        self.merge()
         return int((self.counts - 1).sum()) << self.shift
 
     def shared(self, other: Seen) -> int:
         """How many of these sequences are in `other` too."""
+        self.merge()
+        other.merge()
         shift = max(self.shift, other.shift)
-        inside = np.isin(self.values, other.values) & self._kept(self.values, shift)
+        inside = np.isin(self.values, other.values) & _kept(self.values, shift)
         return int(self.counts[inside].sum()) << shift
+
+
+def _kept(values: np.ndarray, shift: int) -> np.ndarray:
+    """Those that begin with `shift` zero bits."""
+    return values >> np.uint64(64 - shift) == 0 if shift else np.ones(len(values), np.bool_)
 
 
 def fit_zipf(counts: np.ndarray) -> Zipf:

@@ -6,6 +6,7 @@ import csv
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from itertools import chain, groupby
 from pathlib import Path
@@ -124,6 +125,7 @@ def as_text(value: Any) -> str:
 
 def symbol(cell: str) -> str:
     """A cell as one event: it must not look like two."""
+    as_bytes(cell)  # half a character is refused here
     return cell.replace(UNIT, " ").replace(RECORD, " ")
 
 
@@ -191,7 +193,7 @@ def grouped(tables: Iterable[Iterable[Cells]], grouping: bool, sorting: bool) ->
 
     Groups come as they are first seen, events by the sort column (numbers before text), then as read.
     """
-    with sqlite3.connect("") as base:  # a private temporary file, gone when closed
+    with closing(sqlite3.connect("")) as base:  # a private temporary file, gone when closed
         base.execute("create table events (place integer, position, value text)")
         base.executemany(
             "insert into events values (?, ?, ?)", _placed(chain.from_iterable(tables), grouping, sorting)
@@ -199,7 +201,6 @@ def grouped(tables: Iterable[Iterable[Cells]], grouping: bool, sorting: bool) ->
         found = base.execute("select place, value from events order by place, position, rowid")
         for _, events in groupby(found, key=lambda row: row[0]):
             yield (UNIT.join(value for _, value in events) + RECORD).encode()
-    base.close()
 
 
 def _placed(cells: Iterable[Cells], grouping: bool, sorting: bool) -> Iterator[tuple[int, float | str, str]]:

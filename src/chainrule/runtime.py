@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import platform
+import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import Any, TypeVar, cast
 
 A = TypeVar("A")
@@ -31,13 +33,25 @@ def threads() -> int:
 
 
 def in_threads(work: Callable[[A], R], items: Iterable[A], workers: int | None = None) -> list[R]:
-    """`work` on every item, side by side, results in order; the kernels inside release the GIL."""
+    """`work` on every item, side by side, results in order; the kernels inside release the GIL.
+
+    Threads are kept between calls: starting one takes longer than scoring a sentence. Work that is itself
+    in a thread does its parts one after another.
+    """
     todo = list(items)
     workers = min(workers or threads(), len(todo))
-    if workers <= 1:
+    if workers <= 1 or threading.current_thread().name.startswith(WORKER):
         return [work(item) for item in todo]
-    with ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(work, todo))
+    return list(_pool(workers, os.getpid()).map(work, todo))
+
+
+@cache
+def _pool(workers: int, process: int) -> ThreadPoolExecutor:
+    """Threads of this process; a forked child needs its own."""
+    return ThreadPoolExecutor(workers, WORKER)
+
+
+WORKER = "chainrule-worker"
 
 
 def versions() -> dict[str, str]:

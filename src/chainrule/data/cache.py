@@ -67,8 +67,8 @@ def find(key: str) -> tuple[np.ndarray, Entry] | None:
 
 
 def mapped(path: Path, positions: int) -> np.ndarray:
-    """(positions,) int32 from a file, read-only."""
-    return np.memmap(path, np.int32, "r", shape=(positions,)) if positions else np.empty(0, np.int32)
+    """(positions,) int32 from a file; private, so that kernels take them like any other array."""
+    return np.memmap(path, np.int32, "c", shape=(positions,)) if positions else np.empty(0, np.int32)
 
 
 def checksum(path: Path) -> int:

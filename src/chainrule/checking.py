@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,8 @@ from chainrule.data.check import check as look
 from chainrule.data.dataset import open_data, suggest_codec
 from chainrule.data.sources import Given, ReadConfig, read
 from chainrule.errors import ConfigError, suggest
+from chainrule.models.base import Forecast
+from chainrule.models.registry import families, family
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,7 @@ class Checked:
     codec: Codec
     why: str  # how the codec was chosen
     facts: Check
+    forecast: Mapping[str, Forecast]  # what fitting would cost, by family and size
 
 
 def check(
@@ -46,7 +50,18 @@ def check(
             raise ConfigError(f"There is no option {option!r}. {suggest(option, known)}")
     parts = open_data(source, valid, test, config, name)
     learnt = kind.learn(parts.train, kind.Config.from_values(_share(options, kind.Config)))
-    return Checked(learnt, why, look(parts, learnt))
+    facts = look(parts, learnt)
+    return Checked(learnt, why, facts, _forecast(facts, learnt.size))
+
+
+def _forecast(facts: Check, alphabet: int) -> dict[str, Forecast]:
+    """Every family's own opinion."""
+    symbols = facts.parts["train"].symbols
+    return {
+        what: cost
+        for name in families()
+        for what, cost in family(name).forecasts(facts.sample, alphabet, symbols).items()
+    }
 
 
 def _share(options: dict[str, Any], config: type[Config]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import pytest
 
 from chainrule.codecs.base import Texts
 from chainrule.data import check as checking
-from chainrule.data.check import Seen, check, fit_zipf, forecast_ngram
+from chainrule.data.check import Seen, check, fit_zipf
 from chainrule.data.dataset import open_data, prepare, suggest_codec
 from chainrule.data.sources import ReadConfig
 from chainrule.errors import ConfigError, DataError
@@ -111,7 +111,7 @@ def test_a_check_counts_what_is_there(tmp_path: Path) -> None:
     assert part.lengths == ((2, 2), (4, 1)) and part.bytes == ready.train.bytes
     assert found.types == 4 and not found.sampled
     assert held.leaked == 1 and held.unknown == 1 and held.unknown_rate == 0.25
-    assert found.forecast and all(cost.memory > 0 for cost in found.forecast.values())
+    np.testing.assert_array_equal(found.sample, ready.train.ids)
 
 
 def test_the_length_of_a_sequence_in_parts_is_counted_once() -> None:
@@ -140,8 +140,3 @@ def test_duplicates_are_estimated_from_a_sample_when_there_are_too_many(
     assert len(seen.values) <= 1000 and seen.shift > 0
     assert seen.duplicates == pytest.approx(10_000, rel=0.2)
     assert other.shared(seen) == pytest.approx(5000, rel=0.2)
-
-
-def test_forecasts_grow_with_data_and_order() -> None:
-    assert forecast_ngram(10**6, 5).memory > forecast_ngram(10**6, 3).memory
-    assert forecast_ngram(10**8, 3).seconds > forecast_ngram(10**6, 3).seconds

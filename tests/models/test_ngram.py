@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chainrule.errors import ConfigError
+from chainrule.errors import ConfigError, ModelError
 from chainrule.models.ngram import Ngram, NgramConfig
 from chainrule.models.ngram.estimate import SMOOTHINGS
 from chainrule.models.ngram.space import Space
@@ -196,3 +196,50 @@ def test_an_open_vocabulary_keeps_something_for_the_unknown() -> None:
     closed = fit([A, B, C], [A, B, B], order=2, silent=(0, BOS, UNK, 4))
     assert probability(closed, UNK) == 0
     assert math.isclose(np.exp(closed.logs_of(np.arange(1, 1 + FIRST + 3))).sum(), 1, rel_tol=1e-5)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32), st.integers(1, 4))
+def test_arrays_made_to_harm_are_walked_without_leaving_them(seed: int, order: int) -> None:
+    rng = np.random.default_rng(seed)
+    model = fit([A, B, C], [C, C, A, B], [], order=order)
+    harm = {name: array.copy() for name, array in model.arrays().items()}
+    for name in ("word", "contexts", "leaves"):
+        harm[name][:] = rng.integers(-(2**31), 2**31, harm[name].shape)
+        some = rng.random(harm[name].shape) < 0.5
+        harm[name][some] = rng.integers(-2, 40, int(some.sum()))
+    broken = Ngram(model.config, harm)
+    assert len(broken.score_ids(flat([A, B, C, C, UNK, A]))) == 8
+    torch = pytest.importorskip("torch")
+    hidden, _ = broken.read(torch.tensor([[BOS, A, B, C, A, EOS]]), broken.start(1))
+    assert broken.logits(hidden).shape == (1, 6, FIRST + 3)
+
+
+@pytest.mark.parametrize("name", ["levels", "word", "contexts", "leaves"])
+def test_arrays_of_the_wrong_size_are_refused(name: str) -> None:
+    model = fit([A, B, C], order=3)
+    arrays = dict(model.arrays())
+    for wrong in (arrays[name][:-1], arrays[name].astype(np.float64)):
+        with pytest.raises(ModelError, match="not the arrays of an n-gram"):
+            Ngram(model.config, arrays | {name: wrong})
+    with pytest.raises(ModelError, match="not the arrays of an n-gram"):
+        Ngram(model.config, {other: array for other, array in arrays.items() if other != name})
+
+
+def test_ids_outside_the_alphabet_are_refused() -> None:
+    with pytest.raises(ModelError, match="0 to 7"):
+        fit([A, B, C], order=3).score_ids(np.array([BOS, 8, EOS], np.int32))
+
+
+def test_a_forecast_from_a_sample_is_near_what_the_whole_needs() -> None:
+    rng = np.random.default_rng(0)
+    ids = flat(*[(FIRST + rng.zipf(1.3, 20) % 5_000).tolist() for _ in range(20_000)])
+    alphabet = FIRST + 5_000
+    sample = ids[: len(ids) // 8 // 22 * 22]
+    symbols = int((ids != BOS).sum())
+    costs = Ngram.forecasts(sample, alphabet, symbols)
+    exact = Ngram.forecasts(ids, alphabet, symbols)
+    for name, cost in costs.items():
+        assert cost.memory == pytest.approx(exact[name].memory, rel=0.25)
+        assert cost.seconds == pytest.approx(exact[name].seconds, rel=0.25)
+    assert costs["ngram, order 5"].memory > costs["ngram, order 3"].memory

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,7 +14,9 @@ from chainrule.cli.output import Json, Output, Quiet, Verbose, number, seconds, 
 from chainrule.cli.reading import Columns, Encodings, Formats, Groups, Sorts, Streams, given
 
 if TYPE_CHECKING:
+    from chainrule.checking import Checked
     from chainrule.data.check import Check, Part
+    from chainrule.models.base import Forecast
 
 Data = Annotated[
     list[str],
@@ -49,12 +52,18 @@ def check(
     source = split.one_source(plain, "chainrule check DATA")
     options |= given(stream=stream, column=column, group=group, sort=sort, encoding=encoding, format=format)
     found = look(source, valid=valid, test=test, codec=codec, **options)
-    values = {"codec": found.codec.name, "why": found.why, "alphabet": found.codec.size} | asdict(found.facts)
-    text = f"codec {found.codec.name}: {found.why}\n{describe(found.facts)}"
-    Output(json, quiet, verbose).result(values, text)
+    text = f"codec {found.codec.name}: {found.why}\n{describe(found.facts, found.forecast)}"
+    Output(json, quiet, verbose).result(_values(found), text)
 
 
-def describe(found: Check) -> str:
+def _values(found: Checked) -> dict[str, Any]:
+    facts = {name: value for name, value in asdict(found.facts).items() if name != "sample"}
+    forecast = {name: asdict(cost) for name, cost in found.forecast.items()}
+    codec = {"codec": found.codec.name, "why": found.why, "alphabet": found.codec.size}
+    return codec | facts | {"forecast": forecast}
+
+
+def describe(found: Check, forecast: Mapping[str, Forecast]) -> str:
     """The facts for people."""
     parts = [
         f"parts: {found.how}",
@@ -62,7 +71,7 @@ def describe(found: Check) -> str:
         f"{found.types:,} different symbols in train; Zipf slope {found.zipf.slope:.2f}"
         + "".join(f", rank {rank:,}: {count:,}" for rank, count in found.zipf.points),
         "lengths in train\n" + _histogram(found.parts["train"]),
-        table(["to fit", "memory", "time"], _forecasts(found)),
+        table(["to fit", "memory", "time"], _forecasts(forecast)),
     ]
     return "\n\n".join([*parts, *_warnings(found)])
 
@@ -93,8 +102,8 @@ def _histogram(part: Part) -> str:
     )
 
 
-def _forecasts(found: Check) -> list[list[str]]:
-    return [[name, size(one.memory), seconds(one.seconds)] for name, one in found.forecast.items()]
+def _forecasts(forecast: Mapping[str, Forecast]) -> list[list[str]]:
+    return [[name, size(one.memory), seconds(one.seconds)] for name, one in forecast.items()]
 
 
 def _warnings(found: Check) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,15 +13,7 @@ from chainrule.data.splits import hashes
 from chainrule.symbols import BOS, EOS, FIRST
 
 SAMPLE = 1 << 23  # most sequences whose hashes are kept; beyond, a sample by hash stands for all
-ORDERS = (1, 3, 5)
-
-
-@dataclass(frozen=True)
-class Forecast:
-    """What training a family would cost."""
-
-    memory: int  # bytes
-    seconds: float
+HELD = 1 << 20  # ids kept for forecasts
 
 
 @dataclass(frozen=True)
@@ -60,7 +52,7 @@ class Check:
     parts: Mapping[str, Part]  # train, valid, test
     zipf: Zipf
     sampled: bool  # duplicates are estimated from a sample of the sequences
-    forecast: Mapping[str, Forecast] = field(default_factory=dict)
+    sample: np.ndarray  # the first ids of the training part, for forecasts
 
 
 def check(data: Dataset, codec: Codec) -> Check:
@@ -73,8 +65,8 @@ def check(data: Dataset, codec: Codec) -> Check:
         name: survey.part(blocks, seen) for name, blocks in named.items() if blocks is not None
     }
     counts = survey.train_counts[FIRST:]
-    forecast = {f"ngram, order {order}": forecast_ngram(train.symbols, order) for order in ORDERS}
-    return Check(data.how, int((counts > 0).sum()), parts, fit_zipf(counts), survey.sampled, forecast)
+    sample = np.concatenate([np.empty(0, np.int32), *survey.sample])
+    return Check(data.how, int((counts > 0).sum()), parts, fit_zipf(counts), survey.sampled, sample)
 
 
 class _Survey:
@@ -85,6 +77,7 @@ class _Survey:
         self.train_counts = np.zeros(codec.size, np.int64)
         self.seen = Seen()
         self.sampled = False
+        self.sample: list[np.ndarray] = []
 
     def part(self, blocks: Blocks, train: Seen | None) -> Part:
         """One pass; the first one, with `train` None, is over the training part."""
@@ -100,12 +93,20 @@ class _Survey:
             lengths, going = _lengths(encoded.ids, going)
             histogram += np.bincount(_bins(lengths), minlength=len(histogram))
             if train is None:
+                self._hold(encoded.ids)
                 self.train_counts += np.bincount(encoded.ids, minlength=self.codec.size)
         duplicates, leaked = own.duplicates, own.shared(train) if train is not None else 0
         self.sampled = self.sampled or own.shift > 0
         bins = tuple((1 << place, int(count)) for place, count in enumerate(histogram) if count)
         sequences, symbols, size, unknown, skipped = (int(fact) for fact in facts)
         return Part(sequences, symbols, size, unknown, skipped, duplicates, leaked, bins)
+
+    def _hold(self, ids: np.ndarray) -> None:
+        """Keep the first ids: of one block, and whole sequences where there are any."""
+        if not self.sample:
+            begins = np.flatnonzero(ids[:HELD] == BOS)
+            whole = int(begins[-1]) if len(ids) > HELD and len(begins) > 1 else HELD
+            self.sample.append(ids[:whole].copy())
 
 
 def _lengths(ids: np.ndarray, going: int) -> tuple[np.ndarray, int]:
@@ -183,16 +184,3 @@ def fit_zipf(counts: np.ndarray) -> Zipf:
     slope = np.polyfit(np.log(ranks), np.log(ranked[ranks - 1]), 1)[0]
     tens = [10**power for power in range(19) if 10**power <= len(ranked)]
     return Zipf(float(slope), tuple((rank, int(ranked[rank - 1])) for rank in tens))
-
-
-# To be calibrated by benchmarks/ngram.py: about 45 bytes per distinct n-gram, a ten millionth of a second
-# per symbol and order.
-BYTES_PER_NGRAM = 45
-DISTINCT = (0.02, 0.25, 0.6, 0.8, 0.9, 0.95, 0.97, 0.98, 0.99)  # distinct n-grams per symbol, orders 1 to 9
-SECONDS_PER_SYMBOL = 1e-7
-
-
-def forecast_ngram(symbols: int, order: int) -> Forecast:
-    """What counting so many symbols up to an order takes."""
-    distinct = symbols * sum(DISTINCT[:order])
-    return Forecast(int(BYTES_PER_NGRAM * distinct), 0.5 + SECONDS_PER_SYMBOL * symbols * order)

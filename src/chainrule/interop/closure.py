@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from chainrule.models.ngram.family import packed
+from chainrule.models.ngram.packing import packed
 from chainrule.models.ngram.space import Space
 from chainrule.models.ngram.trie import empty_trie, seal
 from chainrule.symbols import BOS, MASK, PAD

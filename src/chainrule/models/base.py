@@ -62,6 +62,14 @@ class ModelConfig(Config):
     silent: tuple[int, ...] = option((PAD, BOS, MASK), "ids that are read, never spoken", hidden=True)
 
 
+@dataclass(frozen=True)
+class Forecast:
+    """What training would cost."""
+
+    memory: int  # bytes
+    seconds: float
+
+
 class Model(ABC):
     """Reads symbols, remembers something, and says what it expects next."""
 
@@ -127,6 +135,11 @@ class Model(ABC):
         raise NotImplementedError(
             f"{cls.__name__} has no tiny instance for the laws: define `tiny(cls, seed=0)`."
         )
+
+    @classmethod
+    def forecasts(cls, sample: np.ndarray, alphabet: int, symbols: int) -> Mapping[str, Forecast]:
+        """What training on `symbols` symbols like those of `sample` would cost, for the sizes users may choose."""
+        return {}
 
     def facts(self, ids: np.ndarray) -> Mapping[str, np.ndarray]:
         """More to say per position of flat `BOS … EOS` ids, for people: an n-gram gives the order it used."""

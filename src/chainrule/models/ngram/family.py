@@ -12,9 +12,11 @@ import numpy as np
 
 from chainrule.config import option
 from chainrule.errors import ConfigError, ModelError
-from chainrule.models.base import Model, ModelConfig, State
+from chainrule.models.base import Forecast, Model, ModelConfig, State
 from chainrule.models.ngram import query
 from chainrule.models.ngram.estimate import SMOOTHINGS, estimate
+from chainrule.models.ngram.forecast import forecasts
+from chainrule.models.ngram.packing import check_shapes, floats, packed
 from chainrule.models.ngram.parts import count_in_parts
 from chainrule.models.ngram.prune import kept_nodes, pruned
 from chainrule.models.ngram.space import Space, space_for
@@ -75,6 +77,7 @@ class Ngram(Model):
     ) -> None:
         self.config = config
         self.notes = notes
+        check_shapes(config.order, config.alphabet, arrays)
         self.levels = np.ascontiguousarray(arrays["levels"])
         self.word, self.contexts, self.leaves = arrays["word"], arrays["contexts"], arrays["leaves"]
         self.silent = np.zeros(config.alphabet, np.bool_)
@@ -126,7 +129,7 @@ class Ngram(Model):
         assert isinstance(state, NgramState)
         nodes, seen = state.nodes.numpy().copy(), state.seen.numpy().copy()  # (B,), (B,)
         hidden = np.empty((*tokens.shape, 2), np.int64)
-        symbols = np.ascontiguousarray(tokens.numpy(), np.int32)
+        symbols = np.ascontiguousarray(tokens.numpy().clip(0, self.config.alphabet - 1), np.int32)
         tables = (self.word, self.contexts, self._weights, self.leaves, self.levels)
         query.advance(*tables, symbols, nodes, seen, hidden)
         return torch.from_numpy(hidden), NgramState(
@@ -145,11 +148,19 @@ class Ngram(Model):
         """Look up the one number per symbol; sequences are shared out among threads, and torch is not needed."""
         return self._walk(ids, with_orders=False)[0]
 
+    @classmethod
+    def forecasts(cls, sample: np.ndarray, alphabet: int, symbols: int) -> Mapping[str, Forecast]:
+        return forecasts(sample, alphabet, symbols)
+
     def facts(self, ids: np.ndarray) -> Mapping[str, np.ndarray]:
         """`order`: the length of the n-gram that gave each probability."""
         return {"order": self._walk(ids, with_orders=True)[1]}
 
     def _walk(self, ids: np.ndarray, with_orders: bool) -> tuple[np.ndarray, np.ndarray]:
+        if len(ids) and not 0 <= ids.min() <= ids.max() < self.config.alphabet:
+            raise ModelError(
+                f"Ids must be from 0 to {self.config.alphabet - 1}. Encode with the model's own codec."
+            )
         values, orders = np.empty(len(ids), np.float32), np.empty(len(ids) if with_orders else 0, np.int8)
 
         def work(part: slice) -> None:
@@ -160,12 +171,12 @@ class Ngram(Model):
 
     @property
     def _tables(self) -> tuple[Any, ...]:
-        numbers = (self.word, self.contexts, self._weights, self.leaves, _floats(self.leaves))
+        numbers = (self.word, self.contexts, self._weights, self.leaves, floats(self.leaves))
         return (*numbers, self.levels, self.even, self.silent)
 
     @property
     def _weights(self) -> np.ndarray:
-        return _floats(self.contexts)
+        return floats(self.contexts)
 
     @property
     def child(self) -> np.ndarray:
@@ -182,7 +193,7 @@ class Ngram(Model):
         many = len(self.contexts) - 1
         logs: np.ndarray = self._weights[np.minimum(nodes, many), query.LOG]
         leaf = nodes >= many
-        logs[leaf] = _floats(self.leaves)[nodes[leaf] - many, query.LEAF_LOG]
+        logs[leaf] = floats(self.leaves)[nodes[leaf] - many, query.LEAF_LOG]
         return logs
 
     def arrays(self) -> Mapping[str, np.ndarray]:
@@ -196,25 +207,6 @@ class Ngram(Model):
     def sizes(self) -> list[int]:
         """How many n-grams of each order it knows; single symbols are all ids but PAD and MASK."""
         return [int(high - low) for low, high in zip(self.levels[1:-1], self.levels[2:], strict=True)]
-
-
-def _floats(table: np.ndarray) -> np.ndarray:
-    """The same bits as floating-point numbers."""
-    return table.view(np.float32 if table.dtype == np.int32 else np.float64)
-
-
-def packed(trie: Trie, logs: np.ndarray, backoff: np.ndarray, space: Space) -> dict[str, np.ndarray]:
-    """What a walk looks up together, laid side by side: the arrays of a model."""
-    many, leaves = trie.contexts, len(trie.word) - trie.contexts
-    contexts = space.empty(4 * (many + 1), trie.link.dtype).reshape(-1, 4)
-    parts = (trie.child, trie.link, backoff, logs, contexts, _floats(contexts))
-    space.sweep("packing", lambda span: query.pack(*span, *parts), 0, many)
-    contexts[many] = (trie.child[many], 0, 0, 0)
-    tips = space.empty(2 * leaves, trie.link.dtype).reshape(-1, 2)
-    tips[:, query.LEAF_LINK] = trie.link[many:]
-    _floats(tips)[:, query.LEAF_LOG] = logs[many:]
-    space.rest()
-    return {"levels": trie.levels, "word": trie.word, "contexts": contexts, "leaves": tips}
 
 
 def _pieces(ids: np.ndarray) -> list[slice]:

@@ -7,6 +7,9 @@ What is looked up together lies together, because a walk waits for memory more t
     leaves    (leaves, 2)        link, log-probability of the n-grams of the highest order
 
 The last two hold whole numbers and, in the same bits, logarithms: `weights` and `leaf_logs` are their views as floats.
+
+Arrays come from files, and a file may be damaged or made to harm. So a walk never leaves its arrays and always
+ends: children are looked for within `word` only, and a link leads to a smaller node or to the root.
 """
 
 from __future__ import annotations
@@ -27,13 +30,20 @@ def find(word, contexts, node, symbol):  # type: ignore[no-untyped-def]
     Children differ, so the one that ends in `symbol` has at most `symbol` others before it: a tight bound for
     frequent symbols, which have small ids. The search has no branch to guess wrongly.
     """
-    low = np.int64(contexts[node, CHILD])
-    size = min(np.int64(contexts[node + 1, CHILD]) - low, np.int64(symbol) + 1)
+    low = max(np.int64(contexts[node, CHILD]), np.int64(0))
+    end = min(np.int64(contexts[node + 1, CHILD]), np.int64(len(word)))
+    size = min(end - low, np.int64(symbol) + 1)
     while size > 1:
         half = size >> 1
         low += half * np.int64(word[low + half] <= symbol)
         size -= half
     return low if size > 0 and word[low] == symbol else np.int64(-1)
+
+
+@compiled
+def shorter(link, node):  # type: ignore[no-untyped-def]
+    """The node a link leads to; the root if that is no smaller node."""
+    return np.int64(link) if 0 <= link < node else np.int64(0)
 
 
 @compiled
@@ -45,7 +55,7 @@ def fall(word, contexts, weights, node, symbol):  # type: ignore[no-untyped-def]
         if hit >= 0:
             return hit, weight
         weight += weights[node, BACKOFF]
-        node = np.int64(contexts[node, LINK])
+        node = shorter(contexts[node, LINK], node)
     return np.int64(1 + symbol), weight
 
 
@@ -73,7 +83,7 @@ def score(word, contexts, weights, leaves, leaf_logs, levels, even, silent, ids,
             spread = even + (weights[node, BACKOFF] if known else 0.0)
             values[i] = -np.inf if silent[symbol] else (log if found else spread)
             seen = min(seen + 1, most)
-        node = hit if hit < last else np.int64(leaves[hit - last, LEAF_LINK])
+        node = hit if hit < last else shorter(leaves[hit - last, LEAF_LINK], last)
         if len(orders):
             k = 1
             while hit >= levels[k + 1]:
@@ -90,7 +100,7 @@ def advance(word, contexts, weights, leaves, levels, tokens, nodes, seen, hidden
             symbol = tokens[row, t]
             if symbol != PAD:
                 hit, _ = fall(word, contexts, weights, np.int64(nodes[row]), symbol)
-                nodes[row] = hit if hit < last else leaves[hit - last, LEAF_LINK]
+                nodes[row] = hit if hit < last else shorter(leaves[hit - last, LEAF_LINK], last)
                 seen[row] = min(seen[row] + 1, most)
             hidden[row, t, 0] = nodes[row]
             hidden[row, t, 1] = seen[row]
@@ -104,10 +114,10 @@ def distributions(word, contexts, weights, leaves, leaf_logs, levels, even, sile
     for row in range(len(hidden)):
         node, seen = np.int64(hidden[row, 0]), hidden[row, 1]
         length = 0
-        while node != 0:
+        while node != 0 and length < len(chain):
             chain[length] = node
             length += 1
-            node = np.int64(contexts[node, LINK])
+            node = shorter(contexts[node, LINK], node)
         if even != 0.0:
             out[row] = even + (weights[hidden[row, 0], BACKOFF] if length == seen else 0.0)
         else:
@@ -119,7 +129,9 @@ def distributions(word, contexts, weights, leaves, leaf_logs, levels, even, sile
                 continue
             for symbol in range(out.shape[1] if even == 0.0 else 0):
                 out[row, symbol] += weights[context, BACKOFF]
-            for i in range(contexts[context, CHILD], contexts[context + 1, CHILD]):
+            for i in range(max(contexts[context, CHILD], 0), min(contexts[context + 1, CHILD], len(word))):
+                if not 0 <= word[i] < out.shape[1]:
+                    continue
                 out[row, word[i]] = weights[i, LOG] if i < last else leaf_logs[i - last, LEAF_LOG]
         if even != 0.0 and length == 0 and seen == 0:
             for symbol in range(out.shape[1]):

@@ -191,9 +191,10 @@ def _scalar(name: str, value: Any, wanted: type) -> Any:
     try:
         return _plain(value, wanted)
     except (ValueError, KeyError, TypeError, OverflowError) as error:
-        raise ConfigError(f"{flag(name)} wants a value of type {wanted.__name__}, not {value!r}.") from error
+        raise ConfigError(f"{flag(name)} wants {KINDS.get(wanted, 'a text')}, not {value!r}.") from error
 
 
+KINDS = {bool: "yes or no", int: "a whole number such as 12 or 10k", float: "a number such as 0.5"}
 WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 

@@ -119,3 +119,26 @@ def test_a_binary_file_is_explained(tmp_path: Path) -> None:
     path.write_bytes(bytes(range(256)) * 10)
     with pytest.raises(DataError, match="ARPA"):
         import_arpa(path)
+
+
+@pytest.mark.parametrize("name", ["characters", "events"])
+def test_other_alphabets_come_back_as_what_they_were(name: str, tmp_path: Path) -> None:
+    from chainrule.codecs.base import UNIT
+    from chainrule.codecs.registry import codec as codec_named
+
+    kind = codec_named(name)
+    texts = Texts.of([f"log in{UNIT}look{UNIT}buy", f"look{UNIT}log in", "\u00a0 tab\there"])
+    codec = kind.learn(lambda: [texts], kind.Config())
+    config = NgramConfig(alphabet=codec.size, silent=codec.silent, order=3)
+    model = Ngram.learn(config, codec.encode(texts).ids)
+    export_arpa(model, codec, tmp_path / "model.arpa")
+    back, alphabet = import_arpa(tmp_path / "model.arpa", name)
+    first, second = (m.score_ids(c.encode(texts).ids) for m, c in ((model, codec), (back, alphabet)))
+    np.testing.assert_allclose(second, first, atol=1e-5)
+
+
+def test_words_are_not_taken_for_characters(tmp_path: Path) -> None:
+    path = tmp_path / "small.arpa"
+    path.write_text(SMALL)
+    with pytest.raises(DataError, match="'sun' is more than one character"):
+        import_arpa(path, "characters")

@@ -127,7 +127,7 @@ def _discounts_of(model: Ngram, rows: list[list[int]]) -> list[list[float]]:
 def test_kneser_ney_discounts_are_those_of_chen_and_goodman() -> None:
     from chainrule.models.ngram.estimate import _modified
 
-    notes: list[str] = []
+    notes: list[int] = []
     y = 10 / (10 + 2 * 5)
     expected = [0, 1 - 2 * y * 5 / 10, 2 - 3 * y * 3 / 5, 3 - 4 * y * 2 / 3]
     assert _modified(np.array([0, 10, 5, 3, 2]), 1, notes).tolist() == pytest.approx(expected)
@@ -136,7 +136,7 @@ def test_kneser_ney_discounts_are_those_of_chen_and_goodman() -> None:
 
 def test_three_days_of_weather_work_and_the_fallback_is_said() -> None:
     model = fit([A, A, B], order=5)
-    assert model.notes and "0.5, 1.0, 1.5" in model.notes[0]
+    assert model.notes and "0.5, 1, 1.5" in model.notes[0]
     assert 0 < probability(model, A, B) < 1
 
 
@@ -243,3 +243,19 @@ def test_a_forecast_from_a_sample_is_near_what_the_whole_needs() -> None:
         assert cost.memory == pytest.approx(exact[name].memory, rel=0.25)
         assert cost.seconds == pytest.approx(exact[name].seconds, rel=0.25)
     assert costs["ngram, order 5"].memory > costs["ngram, order 3"].memory
+
+
+def test_the_order_is_chosen_on_what_was_held_out() -> None:
+    rng = np.random.default_rng(0)
+    chain = np.zeros(4_000, np.int64)
+    for i in range(2, len(chain)):  # each symbol depends on the two before it, and nothing else
+        chain[i] = (chain[i - 1] * 3 + chain[i - 2] + (rng.random() < 0.1)) % 5
+    valid = flat((FIRST + chain[-500:]).tolist())
+    config = NgramConfig(alphabet=FIRST + 5)
+    model = Ngram.learn(config, flat((FIRST + chain[:3_000]).tolist()), valid=valid)
+    assert model.config.order == 3
+    assert "order 3" in model.notes[0]
+
+
+def test_without_anything_held_out_a_usual_order_is_taken() -> None:
+    assert Ngram.learn(NgramConfig(alphabet=FIRST + 3), flat([A, B, C])).config.order == 7

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import io
 import math
+import re
 import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -19,9 +20,11 @@ from typing import Any, BinaryIO, TextIO
 import numpy as np
 
 from chainrule.codecs.base import Codec
-from chainrule.codecs.vocabulary import Vocabulary
+from chainrule.codecs.characters import Characters
+from chainrule.codecs.events import Events
+from chainrule.codecs.vocabulary import Vocabulary, VocabularyConfig
 from chainrule.codecs.words import Words, WordsConfig
-from chainrule.errors import DataError, ModelError
+from chainrule.errors import ConfigError, DataError, ModelError, suggest
 from chainrule.files import new_file
 from chainrule.interop.closure import Table, closed_trie
 from chainrule.models.ngram import Ngram, NgramConfig
@@ -31,6 +34,12 @@ from chainrule.symbols import BOS, EOS, FIRST, MASK, PAD, SPECIALS, UNK
 TEN = math.log(10)
 NEVER = -99.0  # how the format writes the logarithm of zero
 ROWS = 1 << 16  # n-grams written at a time
+SEPARATORS = "\0\t\n\v\f\r "  # what readers of the format take for the end of a word
+CODECS: dict[str, tuple[type[Any], type[Any]]] = {
+    "words": (Words, WordsConfig),
+    "characters": (Characters, VocabularyConfig),
+    "events": (Events, VocabularyConfig),
+}
 
 
 def export_arpa(model: Ngram, codec: Codec, path: Path) -> int:
@@ -69,9 +78,12 @@ def _names(codec: Codec) -> np.ndarray:
 
 
 def _escaped(piece: str) -> str:
-    if piece and not any(character.isspace() for character in piece):
-        return piece
-    return "".join(f"\\u{ord(c):04x}" if c.isspace() else c for c in piece) or "\\u200b"
+    """Without the characters that separate words in the file."""
+    return "".join(f"\\u{ord(c):04x}" if c in SEPARATORS else c for c in piece) or "\\u200b"
+
+
+def _unescaped(word: bytes) -> bytes:
+    return re.sub(rb"\\u00([0-9a-f]{2})", lambda match: bytes.fromhex(match[1].decode()), word)
 
 
 def _lines(model: Ngram, names: np.ndarray, nodes: np.ndarray, n: int) -> Iterator[str]:
@@ -108,8 +120,10 @@ def _writing(path: Path) -> Iterator[TextIO]:
         file.detach()
 
 
-def import_arpa(path: Path) -> tuple[Ngram, Words]:
-    """Read a model that any toolkit wrote, and the vocabulary that goes with it."""
+def import_arpa(path: Path, codec: str = "words") -> tuple[Ngram, Codec]:
+    """Read a model that any toolkit wrote, and the vocabulary that goes with it; `codec` says what its words are."""
+    if codec not in CODECS:
+        raise ConfigError(f"The symbols of an ARPA file cannot be {codec!r}. {suggest(codec, CODECS)}")
     with _reading(path) as file, progress("reading ARPA") as advance:
         lines = _Lines(file, path)
         sizes = _header(lines)
@@ -118,11 +132,26 @@ def import_arpa(path: Path) -> tuple[Ngram, Words]:
         for n in range(2, len(sizes) + 1):
             tables.append(_read_table(lines, n, sizes[n - 1], numbers))
             advance(sizes[n - 1])
-    symbols = tuple(word for word, number in numbers.items() if number >= FIRST)
     has_unknown = bool(unigrams.logs[np.flatnonzero(unigrams.symbols[:, 0] == UNK)[0]] > NEVER * TEN + 1)
-    codec = Words(WordsConfig(closed=not has_unknown), Vocabulary(symbols, has_unknown))
-    config = NgramConfig(alphabet=codec.size, silent=codec.silent, order=len(sizes), smoothing="given")
-    return Ngram(config, closed_trie(tables, codec.size)), codec
+    alphabet = _alphabet(
+        codec, [word for word, number in numbers.items() if number >= FIRST], has_unknown, path
+    )
+    config = NgramConfig(alphabet=alphabet.size, silent=alphabet.silent, order=len(sizes), imported=True)
+    return Ngram(config, closed_trie(tables, alphabet.size)), alphabet
+
+
+def _alphabet(name: str, words: list[bytes], has_unknown: bool, path: Path) -> Codec:
+    """A codec with the words of the file, in their order."""
+    kind, settings = CODECS[name]
+    symbols = words if name == "words" else [_unescaped(word) for word in words]
+    if name == "characters" and (
+        long := [word for word in symbols if len(word.decode("utf-8", "replace")) != 1]
+    ):
+        raise DataError(
+            f"{path}: {_shown(long[0])} is more than one character. Import it with --codec words."
+        )
+    made: Codec = kind(settings(closed=not has_unknown), Vocabulary(tuple(symbols), has_unknown))
+    return made
 
 
 @contextmanager

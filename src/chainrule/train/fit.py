@@ -69,7 +69,7 @@ def _learn(kind: type[Model], settings: ModelConfig, prepared: Prepared, progres
     learn = getattr(kind, "learn", None)
     if learn is None:
         raise ConfigError(f"The family {kind.family!r} cannot be trained by `fit`.")
-    learnt: Model = learn(told, prepared.train.ids, progress)
+    learnt: Model = learn(told, prepared.train.ids, progress, prepared.valid.ids if prepared.valid else None)
     return learnt
 
 

@@ -59,7 +59,7 @@ def estimate(
     counts = _adjusted(trie, space) if smoothing == "kneser-ney" else trie.count
     logs, backoff = (space.empty(size, np.float32) for size in (len(trie.word), trie.contexts))
     logs[0] = 1.0
-    notes: list[str] = []
+    notes: list[int] = []  # orders whose discounts could not be computed
     numbers = []
     for n in range(1, trie.order + 1):
         numbers.append(_smoothing(trie, counts, n, smoothing, k, int(speakable.sum()), notes))
@@ -67,7 +67,16 @@ def estimate(
     for values in (logs, backoff):
         work = partial(_take_log, values)
         space.sweep("taking logarithms", work, 0, len(values))
-    return Estimate(logs, backoff, [one.discounts[1:].tolist() for one in numbers], tuple(notes))
+    return Estimate(logs, backoff, [one.discounts[1:].tolist() for one in numbers], _told(notes))
+
+
+def _told(orders: list[int]) -> tuple[str, ...]:
+    """One sentence for all orders that had to do with fixed discounts."""
+    if not orders:
+        return ()
+    which = ", ".join(str(order) for order in orders)
+    fixed = ", ".join(f"{value:g}" for value in FALLBACK[1:])
+    return (f"discounts: {fixed} for order {which}, where counts are too few or too alike to compute them",)
 
 
 def _adjusted(trie: Trie, space: Space) -> np.ndarray:
@@ -90,7 +99,7 @@ def _adjusted(trie: Trie, space: Space) -> np.ndarray:
 
 
 def _smoothing(
-    trie: Trie, counts: np.ndarray, n: int, smoothing: str, k: float, spoken: int, notes: list[str]
+    trie: Trie, counts: np.ndarray, n: int, smoothing: str, k: float, spoken: int, notes: list[int]
 ) -> Smoothing:
     nothing = np.zeros(4)
     if smoothing == "none":
@@ -106,7 +115,7 @@ def _smoothing(
     return Smoothing(_modified(seen, n, notes))
 
 
-def _modified(seen: np.ndarray, n: int, notes: list[str]) -> np.ndarray:
+def _modified(seen: np.ndarray, n: int, notes: list[int]) -> np.ndarray:
     """Chen and Goodman's three discounts, or plain ones where the data are too small or too regular for them."""
     with np.errstate(divide="ignore", invalid="ignore"):
         y = seen[1] / (seen[1] + 2 * seen[2])
@@ -114,20 +123,17 @@ def _modified(seen: np.ndarray, n: int, notes: list[str]) -> np.ndarray:
     limits = np.arange(4)
     if np.isfinite(discounts).all() and (discounts[1:] > 0).all() and (discounts <= limits).all():
         return discounts
-    notes.append(
-        f"order {n}: too few n-grams are seen once, twice, three and four times to compute Kneser-Ney's discounts "
-        f"({', '.join(str(int(many)) for many in seen[1:5])}); {FALLBACK[1:]} are used."
-    )
+    notes.append(n)
     return np.array(FALLBACK)
 
 
-def _absolute(seen: np.ndarray, n: int, notes: list[str]) -> np.ndarray:
+def _absolute(seen: np.ndarray, n: int, notes: list[int]) -> np.ndarray:
     """Ney's one discount, n1 / (n1 + 2 n2)."""
     if seen[1] > 0 and seen[2] > 0:
         discount = seen[1] / (seen[1] + 2 * seen[2])
     else:
         discount = FALLBACK[1]
-        notes.append(f"order {n}: no n-gram is seen once or none twice; the discount {discount} is used.")
+        notes.append(n)
     return np.array([0.0, discount, discount, discount])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -16,6 +16,7 @@ from chainrule.models.base import Forecast, Model, ModelConfig, State
 from chainrule.models.ngram import query
 from chainrule.models.ngram.estimate import SMOOTHINGS, estimate
 from chainrule.models.ngram.forecast import forecasts
+from chainrule.models.ngram.order import best_order
 from chainrule.models.ngram.packing import check_shapes, floats, packed
 from chainrule.models.ngram.parts import count_in_parts
 from chainrule.models.ngram.prune import kept_nodes, pruned
@@ -36,14 +37,15 @@ PIECE = 1 << 14  # ids scored by one thread at a time
 class NgramConfig(ModelConfig):
     """How far an n-gram looks back and how it treats what it never saw."""
 
-    order: int = option(5, "how many symbols a count spans, the predicted one included", low=1, high=9)
-    smoothing: str = option(
-        "kneser-ney", "how unseen n-grams get their share", choices=(*SMOOTHINGS, "given")
+    order: int = option(
+        0, "how many symbols a count spans, 1 to 9; 0: the best on the validation part", low=0, high=9
     )
+    smoothing: str = option("kneser-ney", "how unseen n-grams get their share", choices=SMOOTHINGS)
     k: float = option(1.0, "what add-k smoothing adds to every count", low=1e-9)
     prune: tuple[int, ...] = option(
         (), "forget n-grams seen at most this often, by order, the last for all longer: 0,0,1", low=0
     )
+    imported: bool = option(False, "the probabilities were given, not estimated here", hidden=True)
     memory: int | None = option(
         None, "sort in parts on disk within this much memory, such as 2G", low=1_000_000
     )
@@ -85,12 +87,21 @@ class Ngram(Model):
         self.even = -math.log((~self.silent).sum()) if config.smoothing == "add-k" else 0.0
 
     @classmethod
-    def learn(cls, config: NgramConfig, ids: np.ndarray, progress: Progress = silent) -> Self:
-        """Count and estimate; `ids` are whole sequences one after another, each `BOS … EOS`."""
-        if config.smoothing == "given":
-            raise ConfigError(
-                f"--smoothing given is for imported models. Choose one of {', '.join(SMOOTHINGS)}."
-            )
+    def learn(
+        cls,
+        config: NgramConfig,
+        ids: np.ndarray,
+        progress: Progress = silent,
+        valid: np.ndarray | None = None,
+    ) -> Self:
+        """Count and estimate; `ids` are whole sequences one after another, each `BOS … EOS`.
+
+        Without an order, the one that is best on the ids `valid` is taken.
+        """
+        if config.order == 0:
+            order, note = best_order(config, ids, valid, cls.learn)
+            chosen = cls.learn(replace(config, order=order), ids, progress)
+            return cls(chosen.config, chosen.arrays(), (note, *chosen.notes))
         speakable = np.ones(config.alphabet, np.bool_)
         speakable[list(config.silent)] = False
         with space_for(config.memory, progress) as space:

@@ -12,24 +12,9 @@ import pytest
 from chainrule import manifest
 from chainrule.bundle import Bundle, load
 from chainrule.codecs.base import Texts
-from chainrule.codecs.registry import codec as codec_class
 from chainrule.continuation import spoken, until
 from chainrule.errors import BundleError, CodecError, ConfigError
-from chainrule.models.ngram import Ngram, NgramConfig
-
-LINES = [
-    "what is the weather today",
-    "what is the time",
-    "the weather is fine today",
-    "it is héllo € time",
-] * 3
-
-
-def fitted(name: str = "words", order: int = 3, lines: list[str] = LINES, **options: Any) -> Bundle:
-    kind = codec_class(name)
-    codec = kind.learn(lambda: [Texts.of(lines)], kind.Config())
-    config = NgramConfig(alphabet=codec.size, silent=codec.silent, order=order, **options)
-    return Bundle(codec, Ngram.learn(config, codec.encode(Texts.of(lines)).ids), {"seed": 1})
+from fitted import LINES, fitted
 
 
 @pytest.fixture(scope="module")

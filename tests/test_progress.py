@@ -9,8 +9,8 @@ from chainrule.progress import Meter, clock, hush, progress, short, silent
 def test_a_meter_tells_share_speed_and_time_left() -> None:
     now = iter([0.0] + [10.0] * 20)
     meter = Meter("counting", 400, "symbols", clock=lambda: next(now))
-    meter.step(60)
-    meter.step(40)
+    meter(60)
+    meter(40)
     assert meter.line() == "counting: 25 %, 10 symbols/s, 0:30 left"
     assert meter.summary() == "counting: done in 0:10, 10 symbols/s"
 
@@ -18,6 +18,14 @@ def test_a_meter_tells_share_speed_and_time_left() -> None:
 def test_without_a_total_the_time_so_far_is_told() -> None:
     now = iter([0.0] + [65.0] * 20)
     assert Meter("sorting", clock=lambda: next(now)).line() == "sorting: 1:05 so far"
+
+
+def test_a_job_may_learn_its_size_and_tell_more() -> None:
+    now = iter([0.0] + [10.0] * 20)
+    meter = Meter("training", clock=lambda: next(now))
+    meter(50)
+    meter.total, meter.words = 100, "loss 1.5"
+    assert meter.line() == "training: 50 %, 5/s, loss 1.5, 0:10 left"
 
 
 def test_a_short_job_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,19 +21,23 @@ import numpy as np
 from chainrule import manifest, tensors
 from chainrule.codecs.base import Codec, Texts
 from chainrule.codecs.registry import codec as codec_class
-from chainrule.config import to_json
-from chainrule.continuation import shown, spoken, typed, until
+from chainrule.completion import Completions, completions
+from chainrule.config import Config, to_json, visible
+from chainrule.continuation import joined, spoken, typed, until
 from chainrule.errors import BundleError, CodecError, ConfigError
 from chainrule.files import new_folder
-from chainrule.judge.score import Score, measure, score_ids
+from chainrule.judge.score import Score, measure
 from chainrule.models.base import Model
 from chainrule.models.registry import family
-from chainrule.progress import Step, progress
+from chainrule.progress import progress, silent
 from chainrule.runtime import versions
-from chainrule.symbols import BOS, EOS
+from chainrule.scoring import opened, score_blocks, score_each, size_of
+from chainrule.symbols import UNK
+from chainrule.unknown import unknown_symbols
 
 if TYPE_CHECKING:
     from chainrule.data.sources import Given
+    from chainrule.decode.beam import Hypothesis
 
 FORMAT, VERSION = "chainrule", 1
 CONFIG, WEIGHTS, CODEC, CARD = "config.json", "model.safetensors", "codec", "card.json"
@@ -46,9 +50,9 @@ class Symbol:
 
     piece: str
     log2prob: float
-    facts: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # what the family adds: an n-gram the order it used
+    # what the family adds: an n-gram the order it used
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    shown: str = ""  # the piece without marks that only machines need
 
     @property
     def bits(self) -> float:
@@ -64,30 +68,26 @@ class TextScore(Score):
 
 
 @dataclass(frozen=True)
-class Completion:
-    """One way to go on."""
+class Written:
+    """A text found by beam search."""
 
-    text: str  # what follows the prompt
-    symbols: tuple[str, ...]  # the same, symbol by symbol
-    probability: float
-    ends: bool = False  # the sequence ends here
+    text: str  # the prompt and what follows it
+    log2prob: float  # of what follows the prompt, the end included where it was reached
 
 
-@dataclass(frozen=True)
-class Completions:
-    """What a search box would offer."""
-
-    next: tuple[Completion, ...]  # one symbol each, best first
-    continuations: tuple[Completion, ...]  # several symbols each, best first
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Bundle:
     """A model one can use: score, generate, complete, rank, save."""
 
     codec: Codec
     model: Model
     card: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def __repr__(self) -> str:
+        model = _described(self.model.family, self.model.config)
+        return (
+            f"<Bundle {model} on {_described(self.codec.name, self.codec.config)}, {self.codec.size:,} ids>"
+        )
 
     @property
     def config(self) -> dict[str, Any]:
@@ -113,6 +113,10 @@ class Bundle:
 
     def score(self, text: str) -> TextScore:
         """How probable one text is, and each symbol of it; the end of the text counts as a symbol."""
+        if not isinstance(text, str):
+            raise ConfigError(
+                f"score wants one text, and a {type(text).__name__} came. Use score_texts for several."
+            )
         texts = self._texts([text])
         encoded = self.codec.encode(texts)
         logs = self.model.score_ids(encoded.ids)
@@ -122,7 +126,10 @@ class Bundle:
 
     def score_texts(self, texts: Iterable[str]) -> Score:
         """How probable several texts are together."""
-        return self._score_blocks([self._texts(texts)], lambda count: None)
+        if isinstance(texts, str):
+            raise ConfigError("score_texts wants several texts, and one came. Use score(text) for one.")
+        with silent("scoring") as step:
+            return score_blocks(self.codec, self.model, [self._texts(texts)], step)
 
     def score_file(self, source: Given, **reading: Any) -> Score:
         """How probable data are, of any size: a path, a folder, a pattern, `-`, or a list.
@@ -130,15 +137,22 @@ class Bundle:
         `reading` are the settings of `data.sources.ReadConfig`, such as `column="text"`; what is not given
         is as it was when the model was fitted.
         """
-        from chainrule.data.dataset import JOINING
-        from chainrule.data.sources import ReadConfig, read
+        blocks = opened(self.codec, self.card.get("reading", {}), source, reading)
+        with progress("scoring", size_of(blocks), "B") as step:
+            return score_blocks(self.codec, self.model, blocks(), step)
 
-        joined = self.codec.name in JOINING and not {"group", "sort"} & set(reading)
-        usual = {"raw": self.codec.name == "bytes", "joined": joined, **self.card.get("reading", {})}
-        opened = read(source, ReadConfig.from_values({**usual, **reading}))
-        size = sum(path.stat().st_size for path in opened.files)
-        with progress("scoring", size or None, "B") as step:
-            return self._score_blocks(opened(), step)
+    def score_each(self, source: Given, **reading: Any) -> Iterator[tuple[str, Score]]:
+        """Each sequence of data of any size with its score, in order, as they are read.
+
+        A list of strings is scored string by string; `reading` is as for `score_file`.
+        """
+        blocks = opened(self.codec, self.card.get("reading", {}), source, reading)
+        with progress("scoring", size_of(blocks), "B") as step:
+            yield from score_each(self.codec, self.model, blocks(), step)
+
+    def unknown(self, text: str) -> tuple[str, ...]:
+        """The symbols of a text that this model does not know."""
+        return unknown_symbols(self.codec, self._texts([text]))
 
     def rank(self, candidates: Iterable[str]) -> list[tuple[str, Score]]:
         """The candidates with their scores, the most probable first."""
@@ -156,23 +170,19 @@ class Bundle:
         top_p: float | None = None,
         beam: int | None = None,
         stop: str | Sequence[str] | None = None,
+        unknown: bool = False,
     ) -> Iterator[str]:
         """The prompt, then what the model adds, piece by piece.
 
         It adds at most `length` symbols, until the sequence ends or the text `stop` would come.
-        With `beam` the most probable continuation found is given instead of a random one.
+        With `beam` the most probable continuation found is given instead of a random one. `<unk>` is said
+        only with `unknown`.
         """
-        known = self.prompt_ids(prompt)
+        if beam is not None:
+            yield from self._written(prompt, self._found(prompt, length, beam, unknown)[0].ids, stop)
+            return
         narrowing = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
-        ids = (
-            self._searched(known, length, beam)
-            if beam is not None
-            else self._sampled(known, length, seed, narrowing)
-        )
-        yield prompt
-        pieces = _joined(prompt, self.codec.decode(known), spoken(self.codec, known, ids))
-        stops = [stop] if isinstance(stop, str) else list(stop or ())
-        yield from (shown(piece) for piece in until(pieces, [one for one in stops if one]) if piece)
+        yield from self._written(prompt, self._sampled(prompt, length, seed, narrowing, unknown), stop)
 
     def generate(
         self,
@@ -185,23 +195,51 @@ class Bundle:
         top_p: float | None = None,
         beam: int | None = None,
         stop: str | Sequence[str] | None = None,
+        unknown: bool = False,
     ) -> str:
         """The prompt and what the model adds, as `stream` gives it, in one."""
         pieces = self.stream(
-            prompt, length, seed, temperature=temperature, top_k=top_k, top_p=top_p, beam=beam, stop=stop
+            prompt,
+            length,
+            seed,
+            temperature=temperature,
+            top_k=top_k,
+            top_p=top_p,
+            beam=beam,
+            stop=stop,
+            unknown=unknown,
         )
         return "".join(pieces)
 
-    def complete(self, prompt: str = "", k: int = 5, length: int = 10) -> Completions:
-        """The `k` likeliest next symbols, and the `k` likeliest continuations of at most `length` symbols."""
-        from chainrule.decode.complete import continuations, next_symbols
+    def search(
+        self,
+        prompt: str = "",
+        length: int = 200,
+        *,
+        beam: int = 4,
+        count: int | None = None,
+        stop: str | Sequence[str] | None = None,
+        unknown: bool = False,
+    ) -> tuple[Written, ...]:
+        """The `count` most probable texts that a beam of this width finds, all different, best first."""
+        if count is not None and count > beam:
+            raise ConfigError(
+                f"A beam of {beam} finds at most {beam} texts, not {count}. Make it {count} wide."
+            )
+        found: dict[str, float] = {}
+        for one in self._found(prompt, length, beam, unknown):
+            found.setdefault("".join(self._written(prompt, one.ids, stop)), one.log_probability / LOG2)
+        return tuple(Written(text, log) for text, log in list(found.items())[:count])
 
+    def complete(
+        self, prompt: str = "", k: int = 5, length: int = 10, *, unknown: bool = False
+    ) -> Completions:
+        """The `k` likeliest next symbols, and the `k` likeliest continuations of at most `length` symbols.
+
+        For words, also those that begin with the last word of the prompt: it may be half typed.
+        """
         known = self.prompt_ids(prompt)
-        symbols = [((one,), log) for one, log in next_symbols(self.model, known, k)]
-        longer = [(found.ids, found.log_probability) for found in continuations(self.model, known, k, length)]
-        return Completions(
-            self._completions(prompt, known, symbols), self._completions(prompt, known, longer)
-        )
+        return completions(self.codec, self.model, prompt, known, k, length, _never(unknown))
 
     def prompt_ids(self, prompt: str) -> list[int]:
         """BOS and the symbols of an unfinished text."""
@@ -217,26 +255,15 @@ class Bundle:
     def _symbols(self, ids: np.ndarray, logs: np.ndarray) -> tuple[Symbol, ...]:
         facts = {name: values[1:].tolist() for name, values in self.model.facts(ids).items()}
         pieces, bits = self.codec.pieces(ids[1:]), (logs[1:] / LOG2).tolist()
-        rows = enumerate(zip(pieces, bits, strict=True))
+        seen = [self.codec.shown(one) for one in ids[1:].tolist()]
+        rows = enumerate(zip(pieces, bits, seen, strict=True))
         return tuple(
-            Symbol(piece, log, {name: values[at] for name, values in facts.items()})
-            for at, (piece, log) in rows
+            Symbol(piece, log, {name: values[at] for name, values in facts.items()}, shown)
+            for at, (piece, log, shown) in rows
         )
 
-    def _score_blocks(self, blocks: Iterable[Texts], step: Step) -> Score:
-        """Block by block; a sequence that goes on in the next block is held until it is whole."""
-        total, held = Score(), np.empty(0, np.int32)
-        for texts in blocks:
-            encoded = self.codec.encode(texts)
-            ids = np.concatenate([held, encoded.ids]) if len(held) else encoded.ids
-            whole = len(ids) if texts.closes else int(np.flatnonzero(ids == BOS)[-1])
-            total += score_ids(self.model, ids[:whole], texts.bytes, encoded.unknown)
-            held = ids[whole:]
-            step(texts.bytes)
-        return total
-
     def _sampled(
-        self, known: list[int], length: int, seed: int | None, narrowing: Mapping[str, Any]
+        self, prompt: str, length: int, seed: int | None, narrowing: Mapping[str, Any], unknown: bool
     ) -> Iterator[int]:
         from torch import Generator
 
@@ -245,25 +272,34 @@ class Bundle:
 
         generator = Generator()
         generator.manual_seed(seed) if seed is not None else generator.seed()
-        return sample(self.model, known, length, generator=generator, filters=Filters(**narrowing))
+        known, filters = self.prompt_ids(prompt), Filters(**narrowing)
+        return sample(self.model, known, length, generator=generator, filters=filters, never=_never(unknown))
 
-    def _searched(self, known: list[int], length: int, width: int) -> Iterator[int]:
+    def _found(self, prompt: str, length: int, width: int, unknown: bool) -> list[Hypothesis]:
         from chainrule.decode.beam import beam
 
-        found = beam(self.model, known, width, length)
-        return iter(found[0].ids if found else ())
+        return beam(self.model, self.prompt_ids(prompt), width, length, never=_never(unknown))
 
-    def _completions(
-        self, prompt: str, known: list[int], found: Iterable[tuple[Sequence[int], float]]
-    ) -> tuple[Completion, ...]:
-        before = self.codec.decode(known)
-        made = []
-        for ids, log in found:
-            text = self.codec.decode([*known, *ids])[len(before) :]
-            text = shown("".join(_joined(prompt, before, [text])))
-            symbols = tuple(self.codec.pieces([one for one in ids if one != EOS]))
-            made.append(Completion(text, symbols, math.exp(log), EOS in ids))
-        return tuple(made)
+    def _written(self, prompt: str, ids: Iterable[int], stop: str | Sequence[str] | None) -> Iterator[str]:
+        """The prompt, and `ids` as text, up to the first text of `stop`."""
+        yield prompt
+        known = self.prompt_ids(prompt)
+        pieces = joined(self.codec, prompt, known, spoken(self.codec, known, ids))
+        stops = [stop] if isinstance(stop, str) else list(stop or ())
+        yield from filter(None, until(pieces, [one for one in stops if one]))
+
+
+def _described(name: str, config: Config) -> str:
+    """A name, its first setting, and the others that are not as usual."""
+    settings = visible(type(config))
+    told = [one.name for at, one in enumerate(settings) if not at or getattr(config, one.name) != one.default]
+    return " ".join(
+        [name, *(f"{one}={getattr(config, one)}" for one in told if getattr(config, one) is not None)]
+    )
+
+
+def _never(unknown: bool) -> tuple[int, ...]:
+    return () if unknown else (UNK,)
 
 
 def load(folder: Path | str, verify: bool = False) -> Bundle:
@@ -308,13 +344,3 @@ def _read_config(folder: Path) -> dict[str, Any]:
 
 def _write_json(path: Path, values: Mapping[str, Any]) -> None:
     path.write_text(to_json(values, indent=2) + "\n", encoding="utf-8")
-
-
-def _joined(prompt: str, before: str, pieces: Iterable[str]) -> Iterator[str]:
-    """The pieces as they follow the prompt a person typed: no second space after one that is there."""
-    spaced = prompt != prompt.rstrip() and before == before.rstrip()
-    for piece in pieces:
-        if spaced:
-            piece = piece.lstrip(" ")
-            spaced = not piece
-        yield piece

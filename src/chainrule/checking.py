@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from chainrule.codecs.base import Codec
+from chainrule.codecs.choose import Choice
 from chainrule.codecs.registry import codec as codec_named
-from chainrule.config import Config, visible
+from chainrule.config import refuse_unknown, share
 from chainrule.data.check import Check
 from chainrule.data.check import check as look
 from chainrule.data.dataset import open_data, suggest_codec
 from chainrule.data.sources import Given, ReadConfig, read
-from chainrule.errors import ConfigError, suggest
 from chainrule.models.base import Forecast
 from chainrule.models.registry import families, family
 
@@ -24,6 +24,7 @@ class Checked:
 
     codec: Codec
     why: str  # how the codec was chosen
+    notes: tuple[str, ...]  # what was chosen or left out while reading
     facts: Check
     forecast: Mapping[str, Forecast]  # what fitting would cost, by family and size
 
@@ -40,18 +41,16 @@ def check(
 
     `options` are settings of the codec (`vocab="10k"`) and of reading (`column="text"`), as for `fit`.
     """
-    config = ReadConfig.from_values(_share(options, ReadConfig))
+    config = ReadConfig.from_values(share(options, ReadConfig))
     source = read(data, config)
-    name, why = (codec, "as asked") if codec else suggest_codec(source, config)
-    kind = codec_named(name)
-    known = {setting.name for one in (ReadConfig, kind.Config) for setting in visible(one)}
-    for option in options:
-        if option not in known:
-            raise ConfigError(f"There is no option {option!r}. {suggest(option, known)}")
-    parts = open_data(source, valid, test, config, name)
-    learnt = kind.learn(parts.train, kind.Config.from_values(_share(options, kind.Config)))
+    choice = Choice(codec, "as asked") if codec else suggest_codec(source, config)
+    kind = codec_named(choice.name)
+    refuse_unknown(options, ReadConfig, kind.Config)
+    parts = open_data(source, valid, test, config, choice.name)
+    settings = {**choice.settings, **share(options, kind.Config)}
+    learnt = kind.learn(parts.train, kind.Config.from_values(settings))
     facts = look(parts, learnt)
-    return Checked(learnt, why, facts, _forecast(facts, learnt.size))
+    return Checked(learnt, choice.reason, source.notes, facts, _forecast(facts, learnt.size))
 
 
 def _forecast(facts: Check, alphabet: int) -> dict[str, Forecast]:
@@ -62,8 +61,3 @@ def _forecast(facts: Check, alphabet: int) -> dict[str, Forecast]:
         for name in families()
         for what, cost in family(name).forecasts(facts.sample, alphabet, symbols).items()
     }
-
-
-def _share(options: dict[str, Any], config: type[Config]) -> dict[str, Any]:
-    names = {setting.name for setting in visible(config)}
-    return {name: value for name, value in options.items() if name in names}

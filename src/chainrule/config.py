@@ -93,6 +93,20 @@ def visible(config: type[Config]) -> list[Field[Any]]:
     return [setting for setting in fields(config) if not setting.metadata.get("hidden")]
 
 
+def share(options: Mapping[str, Any], config: type[Config]) -> dict[str, Any]:
+    """Those of the options that are settings of one config."""
+    names = {setting.name for setting in visible(config)}
+    return {name: value for name, value in options.items() if name in names}
+
+
+def refuse_unknown(options: Mapping[str, Any], *configs: type[Config]) -> None:
+    """Every option must be a setting of some config; the nearest name is suggested for one that is not."""
+    known = {setting.name for config in configs for setting in visible(config)}
+    for name in options:
+        if name not in known:
+            raise ConfigError(f"There is no option {name!r} ({flag(name)}). {suggest(name, known)}")
+
+
 def flag(name: str) -> str:
     """`min_count` as it is typed: `--min-count`."""
     return "--" + name.replace("_", "-")

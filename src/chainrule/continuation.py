@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from chainrule.codecs.base import UNIT, Codec
@@ -11,35 +12,69 @@ LONG, KEPT = 64, 16  # after so many ids only the last few are decoded again
 
 
 LISTED = ("events", "numbers")  # codecs whose sequences people type with commas
+# One item of such a list, as in CSV: in quotes with quotes inside doubled, or bare. A quote that nobody closes
+# is a letter like any other (the csv module would take the rest of the line for the item).
+ITEM = re.compile(r'\s*(?:"((?:[^"]|"")*)"\s*|([^,]*))(,|\Z)')
+PLAIN = re.compile(r'[^\s",](?:[^,]*[^\s,])?')  # what needs no quotes
 
 
 def typed(codec: Codec, text: str) -> str:
-    """A sequence as a person types it: events and numbers are separated by commas."""
-    if codec.name not in LISTED or UNIT in text:
+    """A sequence as a person types it: events and numbers are separated by commas, quoted as in CSV."""
+    return UNIT.join(_items(text)) if codec.name in LISTED and UNIT not in text else text
+
+
+def _items(text: str) -> Iterator[str]:
+    for found in ITEM.finditer(text):
+        quoted, bare, comma = found.groups()
+        yield bare.strip() if quoted is None else quoted.replace('""', '"')
+        if not comma:
+            return
+
+
+def shown(codec: Codec, text: str) -> str:
+    """The same for the eye: what `typed` turns back."""
+    if codec.name not in LISTED or not text:
         return text
-    return UNIT.join(part.strip() for part in text.split(","))
+    return ", ".join(_quoted(item) for item in text.split(UNIT))
 
 
-def shown(text: str) -> str:
-    """The same for the eye."""
-    return text.replace(UNIT, ", ")
+def _quoted(item: str) -> str:
+    return item if PLAIN.fullmatch(item) else '"' + item.replace('"', '""') + '"'
 
 
 def spoken(codec: Codec, prompt: Sequence[int], ids: Iterable[int]) -> Iterator[str]:
     """What each of `ids` adds to the text of `prompt`; an unfinished character waits for its other bytes."""
     known = list(prompt)
-    told = len(codec.decode(known))
+    told = len(_said(codec, known))
     for count, one in enumerate(ids, 1):
         known.append(one)
-        text = codec.decode(known)
+        text = _said(codec, known)
         ready = len(text.rstrip(HALF))
         if ready > told:
             yield text[told:ready]
             told = ready
         if count % LONG == 0 and told == len(text):
             known = known[-KEPT:]
-            told = len(codec.decode(known))
-    yield codec.decode(known)[told:]
+            told = len(_said(codec, known))
+    yield _said(codec, known)[told:]
+
+
+def _said(codec: Codec, ids: Sequence[int]) -> str:
+    return shown(codec, codec.decode(ids))
+
+
+def joined(codec: Codec, prompt: str, known: Sequence[int], pieces: Iterable[str]) -> Iterator[str]:
+    """The pieces as they follow the prompt a person typed: no second space or comma after one that is there."""
+    bare = prompt.rstrip()
+    drop = " " if prompt != bare and (before := codec.decode(known)) == before.rstrip() else ""
+    if codec.name in LISTED and bare.endswith(","):
+        drop = ", " if prompt != bare else ","
+    for piece in pieces:
+        if drop:
+            left = piece.lstrip(drop)
+            drop = "" if left else drop
+            piece = left
+        yield piece
 
 
 def until(pieces: Iterable[str], stops: Sequence[str]) -> Iterator[str]:

@@ -20,8 +20,16 @@ from typing import Protocol
 DELAY = 2.0  # shorter jobs show nothing
 EVERY = 5.0  # between two plain lines when stderr is no terminal
 
-Step = Callable[[int], None]
 _hushed = False
+
+
+class Step(Protocol):
+    """Says that some more are done; a job that learns its size, or has more to tell, sets the rest."""
+
+    total: int | None
+    words: str  # more to tell, such as a loss
+
+    def __call__(self, count: int) -> None: ...
 
 
 class Progress(Protocol):
@@ -35,7 +43,7 @@ class Progress(Protocol):
 @contextmanager
 def silent(title: str, total: int | None = None, unit: str = "") -> Iterator[Step]:
     """Say nothing."""
-    yield lambda count: None
+    yield Meter(title, total, unit)
 
 
 @contextmanager
@@ -54,14 +62,14 @@ def progress(title: str, total: int | None = None, unit: str = "") -> Iterator[S
     """Show title, share done, speed and time left while the block runs; `step(n)` says n more are done."""
     meter = Meter(title, total, unit)
     if _hushed:
-        yield meter.step
+        yield meter
         return
     finished = threading.Event()
     show = _bar if sys.stderr.isatty() else _lines
     watcher = threading.Thread(target=show, args=(meter, finished), daemon=True)
     watcher.start()
     try:
-        yield meter.step
+        yield meter
         finished.set()
         watcher.join()
         if meter.elapsed >= DELAY:
@@ -80,13 +88,14 @@ class Meter:
     unit: str = ""
     clock: Callable[[], float] = time.monotonic
     done: int = 0
+    words: str = ""
     began: float = field(init=False)
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def __post_init__(self) -> None:
         self.began = self.clock()
 
-    def step(self, count: int) -> None:
+    def __call__(self, count: int) -> None:
         """`count` more are done; any thread may say so."""
         with self.lock:
             self.done += int(count)
@@ -111,6 +120,7 @@ class Meter:
         parts = [f"{min(1.0, self.done / self.total):.0%}".replace("%", " %")] if self.total else []
         if self.done:
             parts.append(f"{short(self.speed)}{' ' * bool(self.unit)}{self.unit}/s")
+        parts += [self.words] if self.words else []
         parts.append(f"{clock(self.elapsed)} so far" if self.left is None else f"{clock(self.left)} left")
         return f"{self.title}: {', '.join(parts)}"
 

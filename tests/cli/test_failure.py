@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from chainrule.cli import main
-from chainrule.cli.output import Output, number, seconds, size, table
+from chainrule.cli.output import Output, number, percent, seconds, size, table
 from chainrule.config import to_json
 from chainrule.errors import DataError
 
@@ -74,8 +74,16 @@ def test_whatever_is_raised_has_a_message_and_a_code(
 
 def test_help_and_version_are_no_errors(chainrule: Chainrule) -> None:
     assert chainrule("--help").code == 0
-    assert "chainrule models ngram" in chainrule("fit", "--help").out
     assert chainrule("--version").out.startswith("chainrule ")
+
+
+def test_a_sentence_ends_before_the_advice(chainrule: Chainrule) -> None:
+    assert "'MODEL'. Try: chainrule generate --help" in chainrule("generate").err
+
+
+def test_nothing_typed_shows_the_verbs_and_no_more(chainrule: Chainrule) -> None:
+    done = chainrule()
+    assert done.code == 2 and done.err.startswith("Usage:") and "Try" not in done.err
 
 
 def test_every_verb_speaks_json_and_knows_quiet_and_verbose(chainrule: Chainrule) -> None:
@@ -106,6 +114,9 @@ def test_quiet_says_results_only(capsys: pytest.CaptureFixture[str]) -> None:
 def test_figures_are_easy_to_read() -> None:
     assert [number(n) for n in (141.186, 7, 1_234_567, 0.5, float("inf"))] == [
         *("141.19", "7", "1,234,567", "0.5", "infinite")
+    ]
+    assert [percent(n) for n in (0.4231, 1.0, 0.001234, 0.0000123, 1e-30, 0)] == [
+        *("42.31%", "100.00%", "0.12%", "0.0012%", "1.0e-28%", "0%")
     ]
     assert [size(n) for n in (12, 1500, 2_500_000, 3e9)] == ["12 bytes", "1.5 kB", "2.5 MB", "3.0 GB"]
     assert [seconds(n) for n in (0.123, 12.3, 125)] == ["0.12 s", "12 s", "2:05 min"]

@@ -9,6 +9,7 @@ import pytest
 
 import chainrule.train.fit  # noqa: F401
 from chainrule.bundle import Bundle, load
+from chainrule.cli.demo import PROMPT, sample
 
 from .conftest import LINES, Chainrule
 
@@ -65,11 +66,12 @@ def test_the_choice_of_a_codec_is_told(chainrule: Chainrule, book: Path, tmp_pat
         (["--modle", "ngram"], "Did you mean '--model'"),
         (["--order"], "--order wants a value"),
         (["--order", "12"], "at most 9"),
-        (["--order", "x"], "type int"),
+        (["--order", "x"], "--order"),
         (["--model", "ngrm"], "Did you mean 'ngram'"),
         (["--codec", "wrds"], "Did you mean 'words'"),
-        (["--codec", "bytes", "--min-count", "2"], "no option --min-count"),
-        (["more.txt"], "one name of data, not 2"),
+        (["--codec", "bytes", "--min-count", "2"], "--min-count belongs to the codec characters and"),
+        (["--codec", "characters", "--split", "simple"], "--split belongs to the codec words"),
+        (["--codec", "characters", "--split=simple"], "--split belongs to the codec words"),
     ],
 )
 def test_wrong_options_are_explained_before_anything_is_done(
@@ -135,7 +137,11 @@ def test_data_are_checked(chainrule: Chainrule, book: Path, tmp_path: Path) -> N
     found = chainrule(*words, "--json").json
     assert found["codec"] == "words" and found["parts"]["test"]["sequences"] == 2
     people = chainrule(*words).out
-    assert "train" in people and "Zipf" in people and "to fit" in people
+    assert "repeated" in people and "also in train" in people and "to fit" in people
+    assert "Zipf" not in people, "of so few symbols it says nothing"
+    wide = tmp_path / "wide.txt"
+    wide.write_text("\n".join(" ".join(f"w{n}" for n in range(k, 3 * k)) for k in range(1, 60)))
+    assert "Zipf" in chainrule("check", wide, "--codec", "words").out
     assert "Did you mean '--vocab'" in chainrule("check", book, "--vocb", "3").err
 
 
@@ -143,7 +149,51 @@ def test_the_demo_gets_better_with_every_letter(chainrule: Chainrule) -> None:
     found = chainrule("demo", "--orders", "3", "--json").json["models"]
     letters = [row["bits_per_byte"] for row in found if row["codec"] == "characters"]
     assert letters == sorted(letters, reverse=True) and len(letters) == 3
-    assert all(row["line"].startswith("The") for row in found)
+    assert all(row["line"].startswith(PROMPT) for row in found)
+
+
+def test_the_demo_reads_sentences_without_markup() -> None:
+    texts = sample()
+    assert len(texts) > 300
+    assert all(text[0].isupper() and text.endswith(".") and len(text.split()) >= 8 for text in texts)
+    assert not set('*"`') & set("".join(texts))
+
+
+def test_several_files_are_data_together(chainrule: Chainrule, book: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.txt"
+    other.write_text("only here\n" * 30)
+    words = ["--codec", "words", "--order", "2", "--valid", book, "--json"]
+    assert chainrule("fit", book, other, "-o", tmp_path / "lm", *words).code == 0
+    assert load(tmp_path / "lm").unknown("only here she was") == ()
+    assert chainrule("check", book, other, "--json").code == 0
+    missing = chainrule("fit", book, tmp_path / "nowhere.txt", "-o", tmp_path / "no")
+    assert missing.code == 1 and "nowhere.txt" in missing.err
+
+
+def test_figures_that_flatter_or_mean_little_say_so(chainrule: Chainrule, book: Path, tmp_path: Path) -> None:
+    test = tmp_path / "test.txt"
+    test.write_text("she was never late\n" * 3)
+    done = chainrule("fit", book, "--test", test, "--codec", "words", "--order", "2", "-o", tmp_path / "lm")
+    unspelled = "test: bits per byte leaves out the spelling of 3 unknown symbols (20.00%)"
+    assert unspelled in done.out and "test: only 15 symbols were judged" in done.out
+    assert unspelled in chainrule("show", tmp_path / "lm").out
+    scored = chainrule("score", tmp_path / "lm", "--file", test).out
+    assert "the spelling of 3 unknown symbols" in scored and "only 15 symbols" in scored
+    known = chainrule("score", tmp_path / "lm", "she was late").out
+    assert "spelling" not in known and "only" not in known
+
+
+def test_bits_per_byte_of_numbers_are_of_bins(chainrule: Chainrule, tmp_path: Path) -> None:
+    data = tmp_path / "numbers.csv"
+    data.write_text("value\n" + "\n".join(str(n % 50 / 7) for n in range(400)))
+    words = ["--column", "value", "--codec", "numbers", "--order", "2"]
+    assert "bits per byte of the bins" in chainrule("fit", data, *words, "-o", tmp_path / "lm").out
+
+
+def test_the_usage_line_is_plain(chainrule: Chainrule) -> None:
+    text = chainrule("fit", "--help").out
+    assert "Usage: chainrule fit [OPTIONS] TRAIN...\n" in text
+    assert "chainrule models ngram" in " ".join(text.split())
 
 
 def test_the_command_is_installed() -> None:

@@ -82,5 +82,42 @@ def test_no_number_at_all_is_said() -> None:
     ],
 )
 def test_the_codec_suits_the_data(items: list[str], table: bool, name: str) -> None:
-    chosen, reason = choose(Texts.of(items), table=table)
-    assert chosen == name and reason
+    chosen = choose(Texts.of(items), table=table)
+    assert chosen.name == name and chosen.reason and not chosen.settings
+
+
+def test_a_stray_value_among_numbers_does_not_change_the_codec_and_is_named() -> None:
+    cells = [str(number) for number in range(1000)] + ["NA"]
+    for chosen in (choose(Texts.of(cells), table=True), choose(Texts.of([" ".join(cells)]))):
+        assert chosen.name == "numbers" and "1 that are none" in chosen.reason
+    with pytest.raises(CodecError, match=r"'NA' is no number.*commas or white space.*--codec events"):
+        numbers(" ".join(cells))
+
+
+def test_cells_count_as_they_are_and_not_by_their_words() -> None:
+    missing = ["not known to anybody here"] * 8
+    assert choose(Texts.of([*map(str, range(92)), *missing]), table=True).name == "numbers"
+    assert choose(Texts.of([*map(str, range(80)), *missing, *missing]), table=True).name != "numbers"
+
+
+RAW = [
+    ["Ein kleines Mädchen klettert in ein Spielhaus aus Holz.", "Zwei Männer stehen am Herd."],
+    ["Before we proceed any further, hear me speak.", "Speak, speak."],
+    ['he said "so what" (and left)', "she did not"],
+]
+TOKENISED = [
+    ["mr. vinken is chairman of <unk> n.v. the dutch group", "he 's with corp. inc. and u.s. firms ..."],
+    ["it 's a charming , funny film .", "( but ) not `` great '' , is it ?"],
+]
+
+
+@pytest.mark.parametrize("items", RAW)
+def test_attached_punctuation_is_split_off_and_the_reason_says_so(items: list[str]) -> None:
+    chosen = choose(Texts.of(items))
+    assert (chosen.name, chosen.settings) == ("words", {"split": "simple"}) and "split off" in chosen.reason
+
+
+@pytest.mark.parametrize("items", TOKENISED)
+def test_tokenised_text_is_taken_as_it_is(items: list[str]) -> None:
+    chosen = choose(Texts.of(items))
+    assert (chosen.name, chosen.settings) == ("words", {})

@@ -126,6 +126,21 @@ def test_the_simple_tokeniser_can_be_undone(items: list[str]) -> None:
     assert [made.decode(ids) for ids in sequences(made.encode(Texts.of(items)).ids)] == items
 
 
+def test_joiners_are_in_pieces_and_are_not_shown() -> None:
+    made = learnt("words", ["(so) what? ￭"], split="simple")
+    ids = made.encode(Texts.of(["(so) what? ￭"])).ids[1:-1].tolist()
+    assert made.pieces(ids) == ["(￭", "so", "￭)", "what", "￭?", "#￭#"]
+    assert [made.shown(one) for one in ids] == ["(", "so", ")", "what", "?", "￭"]
+    assert made.shown(UNK) == "<unk>"
+
+
+def test_what_is_shown_is_the_piece_where_nothing_is_to_be_hidden() -> None:
+    for name in ("words", "characters", "bytes", "events"):
+        made = learnt(name, ["a ￭. b"])
+        ids = made.encode(Texts.of(["a ￭. b"])).ids.tolist()
+        assert [made.shown(one) for one in ids] == made.pieces(ids)
+
+
 EVENT = st.text(st.characters(exclude_characters=UNIT, codec="utf-8"), min_size=1, max_size=8)
 
 

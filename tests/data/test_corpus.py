@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -49,6 +50,12 @@ def test_large_data_are_mapped_and_equal(
     large = encode(words, lambda: TEXTS, content)
     assert isinstance(large.ids, np.memmap) and large.ids.tolist() == small.ids.tolist()
     assert (large.sequences, large.bytes, large.unknown) == (small.sequences, small.bytes, small.unknown)
+
+
+def test_what_was_skipped_is_known_from_the_cache_too(words: Codec, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(corpus, "SMALL", 1)
+    texts = [replace(TEXTS[0], skipped=2), replace(TEXTS[1], skipped=1)]
+    assert [encode(words, lambda: texts, "mark").skipped for _ in range(2)] == [3, 3]
 
 
 def test_a_second_run_reads_one_block_only(words: Codec, monkeypatch: pytest.MonkeyPatch) -> None:

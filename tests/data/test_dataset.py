@@ -98,7 +98,31 @@ def test_the_fingerprint_follows_content_and_parts(tmp_path: Path) -> None:
 
 
 def test_the_choice_can_be_asked_for_alone(tmp_path: Path) -> None:
-    assert suggest_codec(file(tmp_path, ["ACGT", "GGCA"]))[0] == "characters"
+    assert suggest_codec(file(tmp_path, ["ACGT", "GGCA"])).name == "characters"
+
+
+def test_settings_that_were_chosen_are_used_unless_others_are_given(tmp_path: Path) -> None:
+    path = file(tmp_path, ["Well, this is raw text.", "Is it? Yes, it is."])
+    assert prepare(path).codec.config.values()["split"] == "simple"
+    assert prepare(path, settings={"split": "space"}).codec.config.values()["split"] == "space"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_blank_lines_are_counted_though_the_data_are_divided(tmp_path: Path, stream: bool) -> None:
+    path = file(tmp_path, ["", *LINES, " ", ""])
+    ready = prepare(path, codec="words", config=ReadConfig(stream=stream))
+    assert ready.valid is not None
+    assert ready.skipped == (0 if stream else 3)
+    assert check(ready.data, ready.codec).parts["train"].skipped == ready.skipped
+
+
+@pytest.mark.parametrize("options", [{}, {"group": "g"}, {"group": "g", "sort": "t"}])
+@pytest.mark.parametrize("codec", ["events", "words"])
+def test_empty_cells_are_counted(tmp_path: Path, codec: str, options: dict[str, str]) -> None:
+    rows = [f"{'' if number % 10 == 0 else f'e{number % 7}'},{number % 20},{number}" for number in range(300)]
+    path = file(tmp_path, ["event,g,t", *rows], "a.csv")
+    config = ReadConfig.from_values({"column": "event", **options})
+    assert prepare(path, codec=codec, config=config).skipped == 30
 
 
 def test_a_check_counts_what_is_there(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import sys
 from pathlib import Path
 
@@ -41,6 +42,71 @@ def test_a_missing_column_lists_those_there_are(tmp_path: Path) -> None:
         items(file(tmp_path, "x,y\n1,2\n", "b.csv"))
 
 
+def test_columns_are_listed_once(tmp_path: Path) -> None:
+    with pytest.raises(DataError) as caught:
+        items(file(tmp_path, CSV, "a.csv"), column="nope")
+    assert str(caught.value).endswith("there is no column 'nope'. The columns are: id, text, when.")
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("suffix", ["csv", "tsv"])
+def test_the_delimiter_is_found_in_the_first_line(tmp_path: Path, mark: str, suffix: str) -> None:
+    path = file(tmp_path, f'\n"a, b; c"{mark}text\n1{mark}x y\n2{mark}"z{mark}"\n', f"a.{suffix}")
+    assert items(path) == ["x y", f"z{mark}"]
+    usual = {"csv": ",", "tsv": "\t"}[suffix] == mark
+    assert [note for note in read(path).notes if "delimiter" in note] == (
+        [] if usual else [f"delimiter: {mark!r}"]
+    )
+
+
+def test_cells_too_many_are_located_and_empty_ones_forgiven(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="line 3: 2 cells where the first line has 1"):
+        items(file(tmp_path, "text\nhello\nhello, you\n", "a.csv"))
+    assert items(file(tmp_path, "text,n\na,1,\nb,2,,\n", "b.csv")) == ["a", "b"]
+
+
+def test_the_column_that_was_taken_is_noted(tmp_path: Path) -> None:
+    table = tmp_path / "a.parquet"
+    pyarrow.parquet.write_table(pyarrow.table({"n": [1], "text": ["a b"]}), table)
+    assert read(table).notes == ("column: text (of n, text)",)
+    assert read(file(tmp_path, CSV, "a.csv")).notes == ("column: text (of id, text, when)",)
+    assert read(file(tmp_path, "w\tx\n", "a.tsv"), ReadConfig(column="w")).notes == ()
+    assert read(file(tmp_path, '\n{"only": "a"}\n', "a.jsonl")).notes == ("column: only (the only one)",)
+    assert "no name" in read(file(tmp_path, "1\n2\n", "b.csv")).notes[0]
+    assert read(["a", "b"]).notes == read(file(tmp_path, "a", "a.txt")).notes == ()
+
+
+def test_a_compressed_parquet_file_is_read(tmp_path: Path) -> None:
+    plain, packed = tmp_path / "a.parquet", tmp_path / "b.parquet.gz"
+    pyarrow.parquet.write_table(pyarrow.table({"text": ["a b", "c"]}), plain)
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    assert items(packed) == items(plain) == ["a b", "c"]
+    assert read(packed).notes == ("column: text (the only one)",)
+
+
+WRONG = [
+    ('{"e": "a", "g": 1}\n{"e": {"x": 1}, "g": 1}\n', {}, "column 'e': an object"),
+    ('{"e": "a", "g": 1}\n{"e": ["x"], "g": 1}\n', {}, "column 'e': a list"),
+    ('{"e": ["a"], "g": 1}\n{"e": [["x"]], "g": 1}\n', {}, "column 'e': a list"),
+    ('{"e": "a", "g": 1}\n{"e": ["x"], "g": 1}\n', {"group": "g"}, "column 'e': a list"),
+    ('{"e": "a", "g": 1}\n{"e": ["x"], "g": 1}\n', {"joined": True}, "column 'e': a list"),
+    ('{"e": "a", "g": 1}\n{"e": "b", "g": [1]}\n', {"group": "g"}, "column 'g': a list"),
+]
+
+
+@pytest.mark.parametrize(("content", "options", "message"), WRONG)
+def test_an_object_or_a_list_is_no_event(
+    tmp_path: Path, content: str, options: dict[str, object], message: str
+) -> None:
+    with pytest.raises(DataError, match=rf"a\.jsonl, line 2, {message}"):
+        items(file(tmp_path, content, "a.jsonl"), column="e", **options)
+
+
+def test_the_column_is_chosen_once_for_all_lines(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="line 2: there is no column 'a'"):
+        items(file(tmp_path, '{"a": "x"}\n{"b": "y"}\n', "a.jsonl"))
+
+
 def test_short_rows_are_located(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="line 3: 1 cells where the first line has 2"):
         items(file(tmp_path, "x,y\n1,2\n3\n", "a.csv"), column="y")
@@ -52,14 +118,14 @@ def test_tab_separated_and_carriage_returns(tmp_path: Path) -> None:
 
 def test_json_lines_may_be_objects_strings_or_lists(tmp_path: Path) -> None:
     assert items(file(tmp_path, '{"text": "a b", "n": 1}\n\n{"text": "c"}\n', "a.jsonl")) == ["a b", "c"]
-    assert items(file(tmp_path, '"a b"\n["x", "y z", 3]\n', "b.jsonl")) == ["a b", "x y z 3"]
+    assert items(file(tmp_path, '["x", "y z", 3]\n"a b"\n', "b.jsonl")) == ["x y z 3", "a b"]
     assert items(file(tmp_path, '["x", "y z"]\n["x"]\n', "c.jsonl"), joined=True) == [f"x{UNIT}y z", "x"]
 
 
 def test_a_malformed_json_line_is_located(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"a\.jsonl, line 2: not JSON"):
         items(file(tmp_path, '{"text": "a"}\n{"text": \n', "a.jsonl"))
-    with pytest.raises(DataError, match=r"Line 2: .* no column 'text'"):
+    with pytest.raises(DataError, match=r"b\.jsonl, line 2: there is no column 'text'"):
         items(file(tmp_path, '{"text": "a"}\n{"txt": "b"}\n', "b.jsonl"), column="text")
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import bz2
+import errno
 import gzip
 import io
 import lzma
+import os
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -72,14 +76,15 @@ def test_other_encodings_are_read_when_named(tmp_path: Path) -> None:
 def test_invalid_bytes_are_located_and_the_way_out_is_named(tmp_path: Path) -> None:
     path = file(tmp_path, b"good\nbad \xff here\n")
     with pytest.raises(
-        DataError, match=r"data\.txt, line 2, byte 9: b'\\xff'.*--encoding latin-1.*--codec bytes"
+        DataError,
+        match=r"data\.txt, line 2, byte 10 of the file \(both .* 1\): b'\\xff'.*--encoding latin-1.*--codec bytes",
     ):
         items(path)
     assert items(path, raw=True) == [b"good", b"bad \xff here"]
 
 
 def test_a_character_cut_off_at_the_end_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="line 1, byte 1"):
+    with pytest.raises(DataError, match="line 1, byte 2"):
         items(file(tmp_path, "a狗".encode()[:-1]))
 
 
@@ -88,7 +93,7 @@ def test_invalid_bytes_are_located_beyond_the_first_chunk(
 ) -> None:
     monkeypatch.setattr(streams, "CHUNK", 5)
     path = file(tmp_path, "狗狗\n狗狗\n狗".encode() + b"\xff\n")
-    with pytest.raises(DataError, match="line 3, byte 17"):
+    with pytest.raises(DataError, match="line 3, byte 18"):
         items(path)
     assert items(file(tmp_path, "狗狗\n狗狗\n狗".encode())) == ["狗狗".encode()] * 2 + ["狗".encode()]
 
@@ -154,7 +159,12 @@ def test_a_long_line_without_spaces_is_cut_between_characters(
     assert items(path) == [text.encode()]
 
 
-PACKED = {".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstandard.compress}
+PACKED = {
+    ".gz": gzip.compress,
+    ".xz": lzma.compress,
+    ".bz2": bz2.compress,
+    ".zst": zstandard.compress,
+}
 
 
 @pytest.mark.parametrize("suffix", sorted(PACKED))
@@ -163,24 +173,165 @@ def test_compressed_files_are_read_and_damaged_ones_refused(tmp_path: Path, suff
     packed = PACKED[suffix](content)
     assert items(file(tmp_path, packed, f"a.txt{suffix}")) == content.splitlines()
     assert items(file(tmp_path, packed + packed, f"twice.txt{suffix}")) == content.splitlines() * 2
-    for name, wrong in (("cut", packed[: len(packed) // 2]), ("other", b"not compressed at all")):
-        with pytest.raises(DataError, match="cannot be decompressed"):
-            items(file(tmp_path, wrong, f"{name}.txt{suffix}"))
+    half, quarter = len(packed) // 2, len(packed) // 4
+    for wrong in (packed[:half], packed[:quarter] + b"\xaa" * quarter + packed[half:]):
+        with pytest.raises(DataError, match=r"wrong\.txt.* cannot be decompressed"):
+            items(file(tmp_path, wrong, f"wrong.txt{suffix}"))
+
+
+@pytest.mark.parametrize("suffix", sorted(PACKED))
+def test_compression_goes_by_content_and_not_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    assert items(file(tmp_path, b"plain\ntext", f"a.txt{suffix}")) == [b"plain", b"text"]
+    packed = PACKED[suffix](b"one\ntwo\n")
+    assert items(file(tmp_path, packed, "misnamed.txt")) == [b"one", b"two"]
+    assert items(file(tmp_path, packed, "misnamed.txt.gz")) == [b"one", b"two"]
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(packed)))
+    assert items("-") == [b"one", b"two"]
+
+
+def test_text_that_begins_like_bzip2_is_text(tmp_path: Path) -> None:
+    assert items(file(tmp_path, b"BZh9 is how it begins", "a.bz2")) == [b"BZh9 is how it begins"]
+
+
+@pytest.mark.parametrize(
+    ("content", "options"),
+    [
+        (b"a\n\xff\n", {}),
+        (gzip.compress(b"abc")[:-9], {}),
+        (b"x,y\n1,2\n", {"format": "csv"}),
+        (b"{", {"format": "jsonl"}),
+        (b"no parquet", {"format": "parquet"}),
+        (b"no conllu", {"format": "conllu"}),
+        (b"\n", {}),
+        (b"", {}),
+    ],
+)
+def test_messages_never_name_a_temporary_file(
+    monkeypatch: pytest.MonkeyPatch, content: bytes, options: dict[str, object]
+) -> None:
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(content)))
+    with pytest.raises(DataError, match=r"^standard input") as caught:
+        items("-", **options)
+    assert "chainrule-" not in str(caught.value)
+
+
+def test_links_that_lead_nowhere_or_in_a_circle_are_named(tmp_path: Path) -> None:
+    loop, dangling = tmp_path / "loop.txt", tmp_path / "dangling.txt"
+    loop.symlink_to(loop)
+    dangling.symlink_to(tmp_path / "gone.txt")
+    with pytest.raises(DataError, match=r"loop\.txt cannot be read: Too many levels"):
+        read(loop)
+    with pytest.raises(DataError, match=r"dangling\.txt is a link to .*gone\.txt"):
+        read(dangling)
+
+
+def test_links_in_a_folder_are_no_trap(tmp_path: Path) -> None:
+    file(tmp_path, b"a", "d/a.txt")
+    (tmp_path / "d" / "loop.txt").symlink_to(tmp_path / "d" / "loop.txt")
+    (tmp_path / "d" / "again").symlink_to(tmp_path / "d")
+    os.mkfifo(tmp_path / "d" / "pipe.txt")
+    source = read(tmp_path / "d")
+    assert [path.name for path in source.files] == ["a.txt"]
+    assert "again, loop.txt, pipe.txt" in source.notes[0]
+
+
+def test_a_named_pipe_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(DataError, match=r"pipe is a pipe or a device.*- < "):
+        read(tmp_path / "pipe")
+
+
+def test_what_a_shell_pipes_in_is_read(tmp_path: Path) -> None:
+    out, into = os.pipe()
+    os.write(into, gzip.compress(b"a\nb\n"))
+    os.close(into)
+    try:
+        assert items(f"/dev/fd/{out}") == [b"a", b"b"]
+    finally:
+        os.close(out)
+
+
+def test_a_file_that_vanished_is_named(tmp_path: Path) -> None:
+    path = file(tmp_path, b"a\n")
+    for use in (lambda source: list(source()), lambda source: source.fingerprint):
+        source = read(file(tmp_path, b"a\n"))
+        path.unlink()
+        with pytest.raises(DataError, match=r"data\.txt cannot be read: No such file"):
+            use(source)
+
+
+def test_a_file_that_may_not_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    source = read(file(tmp_path, b"a\n"))
+    monkeypatch.setattr(
+        Path, "open", refused
+    )  # a superuser may read everything, so chmod would prove nothing
+    with pytest.raises(DataError, match=r"data\.txt cannot be read: Permission denied"):
+        list(source())
+    monkeypatch.setattr(Path, "stat", refused)
+    with pytest.raises(DataError, match=r"data\.txt cannot be read: Permission denied"):
+        read(tmp_path / "data.txt")
+
+
+def test_a_folder_that_may_not_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def walk(folder: Path, onerror: Callable[[OSError], None]) -> None:
+        onerror(PermissionError(errno.EACCES, "Permission denied", str(folder / "inner")))
+
+    monkeypatch.setattr("os.walk", walk)
+    with pytest.raises(DataError, match="inner cannot be read: Permission denied"):
+        read(tmp_path)
+
+
+def test_a_text_given_for_a_path_is_told_apart_and_cut(tmp_path: Path) -> None:
+    for wrong in ("word " * 10_000, "a\0b"):
+        with pytest.raises(DataError, match=r"There is no file.*Strings as data go in a list") as caught:
+            read(wrong)
+        assert len(str(caught.value)) < 300
 
 
 def test_folders_patterns_and_lists_of_paths(tmp_path: Path) -> None:
-    first, second = file(tmp_path, b"1", "d/b.txt"), file(tmp_path, b"2\n", "d/a/z.log")
+    first, second = file(tmp_path, b"1", "d/b.txt"), file(tmp_path, b"2\n", "d/a/z.text")
     file(tmp_path, b"hidden", "d/.git/x")
     assert items(tmp_path / "d") == [b"2", b"1"]
     assert items(str(tmp_path / "d" / "*.txt")) == [b"1"]
     assert items([first, second]) == items([str(first), str(second)]) == [b"1", b"2"]
+    assert items([tmp_path / "d", tmp_path / "d" / "*.txt"]) == [b"2", b"1", b"1"]
     with pytest.raises(DataError, match="No file fits the pattern"):
         read(str(tmp_path / "*.nothing"))
+
+
+def test_standard_input_may_be_one_of_several(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(b"b\n")))
+    source = read([file(tmp_path, b"a\n"), Path("-")])
+    assert [list(texts) for texts in source()] == [[b"a"], [b"b"]] and source.name.endswith("standard input")
+
+
+def test_what_is_no_data_is_left_out_of_a_folder_and_noted(tmp_path: Path) -> None:
+    for name in ("a.txt", "b.txt.gz", "plain", "code.py", "README.md", "image.PNG", ".hidden"):
+        file(tmp_path, b"x\n", f"d/{name}")
+    source = read(tmp_path / "d")
+    assert [path.name for path in source.files] == ["a.txt", "b.txt.gz", "plain"]
+    assert len(source.notes) == 1 and "README.md, code.py, image.PNG" in source.notes[0]
+    everything = read(tmp_path / "d", ReadConfig(format="text"))
+    assert len(everything.files) == 6 and everything.notes == ()
+
+
+def test_different_formats_in_a_folder_are_noted(tmp_path: Path) -> None:
+    file(tmp_path, b"x\n", "d/a.txt")
+    file(tmp_path, b"text\nx\n", "d/b.csv")
+    assert "the files are of different formats: 1 text, 1 csv" in read(tmp_path / "d").notes
 
 
 def test_a_folder_without_readable_files_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty" / ".hidden").mkdir(parents=True)
     with pytest.raises(DataError, match="holds no readable file"):
+        read(tmp_path / "empty")
+    file(tmp_path, b"x", "empty/a.log")
+    with pytest.raises(DataError, match=r"holds no readable file: there are a\.log .*a pattern"):
         read(tmp_path / "empty")
 
 

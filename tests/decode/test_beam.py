@@ -149,4 +149,46 @@ def test_the_likeliest_next_symbols_come_best_first_without_impossible_ones() ->
 
 def test_continuations_are_the_best_of_a_beam() -> None:
     found = continuations(Table.tiny(), [BOS, RAIN], 3, 2)
-    assert [one.ids for one in found] == [(RAIN, RAIN), (EOS,), (SUN, SUN)]
+    assert [one.ids for one in found] == [(RAIN, RAIN), (SUN, SUN), (RAIN, SUN)]
+
+
+def test_merely_to_stop_is_no_continuation() -> None:
+    everything = beam(Table.tiny(), [BOS, RAIN], 8, 2)
+    found = continuations(Table.tiny(), [BOS, RAIN], 8, 2)
+    assert (EOS,) in [one.ids for one in everything]
+    assert (EOS,) not in [one.ids for one in found]
+
+
+@settings(max_examples=40, deadline=None)
+@given(tables, some.integers(1, 5), some.integers(1, 5))
+def test_what_is_never_spoken_is_in_no_hypothesis_and_totals_stay_the_models_own(
+    model: Table, width: int, length: int
+) -> None:
+    found = beam(model, [BOS], width, length, never=(UNK, 6))
+    assert not {UNK, 6} & {id for one in found for id in one.ids}
+    for one in found:
+        assert one.log_probability == pytest.approx(total(model, [BOS], one.ids))
+
+
+def test_without_some_symbols_a_wide_beam_equals_brute_force_without_them() -> None:
+    model = Table.random(np.random.default_rng(5))
+    expected = {way: log for way, log in everything(model, [BOS], 3).items() if UNK not in way}
+    found = beam(model, [BOS], 5**3, 3, never=(UNK,))
+    assert {one.ids for one in found} == set(expected)
+
+
+def test_the_first_symbol_can_be_prescribed_and_the_others_not() -> None:
+    found = beam(Table.tiny(), [BOS, RAIN], 20, 3, first=(SUN,))
+    assert {one.ids[0] for one in found} == {SUN}
+    assert any(RAIN in one.ids for one in found)
+    best = beam(Table.tiny(), [BOS, RAIN], 200, 3)
+    assert found[0].ids == next(one.ids for one in best if one.ids[0] == SUN)
+
+
+def test_next_symbols_can_be_left_out_or_chosen_from() -> None:
+    every = dict(next_symbols(Table.tiny(), [BOS, RAIN], 10))
+    assert dict(next_symbols(Table.tiny(), [BOS, RAIN], 10, never=(RAIN,))) == {
+        id: log for id, log in every.items() if id != RAIN
+    }
+    assert next_symbols(Table.tiny(), [BOS, RAIN], 10, among=(SUN, SNOW)) == [(SUN, every[SUN])]
+    assert next_symbols(Table.tiny(), [BOS, RAIN], 10, among=()) == []

@@ -79,6 +79,14 @@ def test_greedy_takes_the_best_symbol_each_time() -> None:
     assert list(greedy(Table.tiny(), [BOS], 2)) == [SUN, SUN]
 
 
+def test_what_is_never_spoken_is_not_drawn() -> None:
+    for seed in range(20):
+        assert SUN not in list(sample(Table.tiny(), [BOS], 30, generator=luck(seed), never=(SUN,)))
+    assert next(greedy(Table.tiny(), [BOS], 1, never=(SUN,))) == RAIN
+    nothing_else = sample(Table.tiny(), [BOS], 9, generator=luck(), never=(EOS, SUN, RAIN, 7))
+    assert list(nothing_else) == []
+
+
 def test_temperature_zero_is_greedy() -> None:
     model = TinyRecurrent.tiny()
     coldly = sample(model, [BOS], 10, generator=luck(), filters=Filters(temperature=0.0))

@@ -61,9 +61,13 @@ def test_the_commands_of_the_readme_run(place: Path) -> None:
             shell(line)
 
 
-def test_the_python_of_the_readme_runs(place: Path) -> None:
+def test_the_python_of_the_readme_runs_twice_and_prints_no_empty_line(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert PYTHON
-    exec(compile("\n".join(PYTHON), "README.md", "exec"), {})
+    for _ in range(2):
+        exec(compile("\n".join(PYTHON), "README.md", "exec"), {})
+    assert all(line.strip() for line in capsys.readouterr().out.splitlines())
 
 
 def test_the_readme_begins_with_the_two_commands() -> None:

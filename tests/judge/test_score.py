@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from chainrule.errors import ModelError
-from chainrule.judge.score import Score, measure, pieces, score_ids
-from chainrule.symbols import BOS, EOS
+from chainrule.judge.score import Score, measure, measure_each, pieces, score_ids
+from chainrule.symbols import BOS, EOS, UNK
 from tiny import Table
 from tiny.table import RAIN, SNOW, SUN
 
@@ -68,6 +68,39 @@ def test_pieces_are_whole_sequences_as_large_as_allowed(lengths: list[int], size
         assert len(part) <= size or np.count_nonzero(part == BOS) == 1
         first = int(np.argmax(after == EOS)) + 1 if len(after) else size
         assert len(part) + first > size, "the next sequence would have fitted in"
+
+
+UNSURE = np.array([BOS, SUN, UNK, EOS, BOS, UNK, EOS], np.int32)
+
+
+def test_perplexity_without_unknown_symbols_leaves_out_their_cost_and_their_number() -> None:
+    found = measure(UNSURE, np.log([1.0, 0.5, 0.01, 0.25, 1.0, 0.01, 0.5]))
+    assert found.perplexity_known == pytest.approx((0.5 * 0.25 * 0.5) ** (-1 / 3))
+    assert found.perplexity == pytest.approx((0.5 * 0.25 * 0.5 * 1e-4) ** (-1 / 5))
+    assert (found + found).perplexity_known == pytest.approx(found.perplexity_known)
+
+
+def test_impossible_unknown_symbols_leave_the_rest_finite() -> None:
+    logs = np.array([0.0, -1.0, -np.inf, -1.0, 0.0, -np.inf, -1.0])
+    assert measure(UNSURE, logs).perplexity == math.inf
+    assert measure(UNSURE, logs).perplexity_known == pytest.approx(math.e)
+
+
+def test_scores_of_each_sequence_are_those_of_the_sequences_alone() -> None:
+    ids = np.concatenate([WEEK, UNSURE, IMPOSSIBLE])
+    logs = Table.tiny().score_ids(ids)
+    each = measure_each(ids, logs)
+    cuts = [*np.flatnonzero(ids == BOS).tolist(), len(ids)]
+    alone = [measure(ids[low:high], logs[low:high]) for low, high in itertools.pairwise(cuts)]
+    assert len(each) == len(alone) == 5
+    for one, other in zip(each, alone, strict=True):
+        assert [getattr(one, name) for name in COUNTS] == [getattr(other, name) for name in COUNTS]
+        assert one.log2prob == pytest.approx(other.log2prob)
+        assert one.known_log2prob == pytest.approx(other.known_log2prob)
+    assert measure_each(ids[:0], logs[:0]) == []
+
+
+COUNTS = ("symbols", "impossible", "known")
 
 
 def test_memory_mapped_ids_are_scored_in_pieces(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from chainrule.cli.caveats import of_parts
 from chainrule.cli.output import Json, Output, Quiet, Verbose, number, size, table
 from chainrule.errors import ConfigError, suggest
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 def models(
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="A family or a codec: its options.")
+        str | None, typer.Argument(metavar="NAME", help="A family or a codec: its options.")
     ] = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -118,7 +119,7 @@ def show(
 
     bundle = load(model, verify=verify)
     facts = _facts(bundle) | ({"verified": True} if verify else {})
-    Output(json, quiet, verbose).result(facts, _described(model, facts))
+    Output(json, quiet, verbose).result(facts, "\n".join([_described(model, facts), *of_parts(bundle)]))
 
 
 def _facts(bundle: Bundle) -> dict[str, Any]:

@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from chainrule import __version__
-from chainrule.cli import about, check, demo, exchange, fit, use
+from chainrule.cli import about, check, demo, exchange, fit, use, write
 from chainrule.cli.failure import STOPPED
+from chainrule.cli.output import Plain
 from chainrule.progress import hush
 
 app = typer.Typer(
@@ -22,17 +23,17 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 # Everything click does not know is left to the family and the codec.
-app.command("fit", context_settings={"ignore_unknown_options": True})(fit.fit)
-app.command("score")(use.score)
-app.command("generate")(use.generate)
-app.command("complete")(use.complete)
-app.command("rank")(use.rank)
-app.command("check", context_settings={"ignore_unknown_options": True})(check.check)
-app.command("models")(about.models)
-app.command("show")(about.show)
+app.command("fit", cls=Plain, context_settings={"ignore_unknown_options": True})(fit.fit)
+app.command("score", cls=Plain)(use.score)
+app.command("generate", cls=Plain)(write.generate)
+app.command("complete", cls=Plain)(write.complete)
+app.command("rank", cls=Plain)(use.rank)
+app.command("check", cls=Plain, context_settings={"ignore_unknown_options": True})(check.check)
+app.command("models", cls=Plain)(about.models)
+app.command("show", cls=Plain)(about.show)
 app.add_typer(exchange.imports, name="import")
 app.add_typer(exchange.exports, name="export")
-app.command("demo")(demo.demo)
+app.command("demo", cls=Plain)(demo.demo)
 
 
 def _version(wanted: bool) -> None:

@@ -20,10 +20,9 @@ if TYPE_CHECKING:
 
 Data = Annotated[
     list[str],
-    typer.Argument(
-        metavar="DATA [--vocab 10k …]", help="Data; and options of the codec.", show_default=False
-    ),
+    typer.Argument(metavar="DATA", help="Files, folders, patterns or -.", show_default=False),
 ]
+LARGE = 100  # different symbols from which on Zipf's line is one
 
 
 def check(
@@ -45,11 +44,12 @@ def check(
     """Look at your data before training.
 
     Sizes, unknown symbols, lengths, copies, leaks, and what each family would need.
+    Options of the codec are plain flags, such as --vocab 10k: chainrule models words lists them.
     """
     from chainrule.checking import check as look
 
-    plain, options = split.divide(words, split.settings_of(None, codec), split.own_flags(context))
-    source = split.one_source(plain, "chainrule check DATA")
+    plain, options = split.divide(words, None, codec, split.own_flags(context))
+    source = split.sources(plain, "chainrule check DATA")
     options |= given(stream=stream, column=column, group=group, sort=sort, encoding=encoding, format=format)
     found = look(source, valid=valid, test=test, codec=codec, **options)
     text = f"codec {found.codec.name}: {found.why}\n{describe(found.facts, found.forecast)}"
@@ -67,13 +67,20 @@ def describe(found: Check, forecast: Mapping[str, Forecast]) -> str:
     """The facts for people."""
     parts = [
         f"parts: {found.how}",
-        table(["part", "sequences", "symbols", "size", "unknown", "copies", "in train"], _rows(found)),
-        f"{found.types:,} different symbols in train; Zipf slope {found.zipf.slope:.2f}"
-        + "".join(f", rank {rank:,}: {count:,}" for rank, count in found.zipf.points),
+        table(["part", "sequences", "symbols", "size", "unknown", "repeated", "also in train"], _rows(found)),
+        f"{found.types:,} different symbols in train{_zipf(found)}",
         "lengths in train\n" + _histogram(found.parts["train"]),
         table(["to fit", "memory", "time"], _forecasts(forecast)),
     ]
     return "\n\n".join([*parts, *_warnings(found)])
+
+
+def _zipf(found: Check) -> str:
+    """How counts fall with rank; of a small alphabet that says nothing."""
+    if found.types < LARGE:
+        return ""
+    points = "".join(f", rank {rank:,}: {count:,}" for rank, count in found.zipf.points)
+    return f"; Zipf slope {found.zipf.slope:.2f}{points}"
 
 
 def _rows(found: Check) -> list[list[str]]:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from chainrule.cli.output import Json, Output, Quiet, Verbose, number, seconds
+from chainrule.cli.output import Json, Output, Plain, Quiet, Verbose, number, seconds
 from chainrule.errors import BundleError
 
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there already.")]
@@ -32,10 +32,13 @@ def _exports() -> None:
     """Hand a model to another program."""
 
 
-@imports.command("arpa")
+@imports.command("arpa", cls=Plain)
 def import_arpa(
     file: Annotated[Path, typer.Argument(metavar="FILE.arpa[.gz]", help="An n-gram model in ARPA format.")],
     out: Out,
+    codec: Annotated[
+        str, typer.Option("--codec", help="What its symbols are: words, characters or events.")
+    ] = "words",
     force: Force = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -48,15 +51,15 @@ def import_arpa(
 
     check_free(out, force)
     began = time.perf_counter()
-    model, codec = read(file)
-    Bundle(codec, model, {"imported": file.name}).save(out, force)
+    model, alphabet = read(file, codec)
+    Bundle(alphabet, model, {"imported": file.name}).save(out, force)
     took = time.perf_counter() - began
     values = {"output": str(out), "order": model.config.order, "ngrams": model.sizes, "seconds": took}
     text = f"{out}: order {model.config.order}, {number(sum(model.sizes))} n-grams, {seconds(took)}"
     Output(json, quiet, verbose).result(values, text)
 
 
-@exports.command("arpa")
+@exports.command("arpa", cls=Plain)
 def export_arpa(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="The folder of a saved n-gram model.")],
     file: Annotated[Path, typer.Argument(metavar="FILE.arpa[.gz]", help="Where to write.")],

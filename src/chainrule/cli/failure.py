@@ -18,6 +18,9 @@ def explain(error: BaseException, as_json: bool, verbose: bool) -> int:
     """Tell stderr, and with --json stdout too, what went wrong; give the exit code."""
     if isinstance(error, SystemExit | typer.Exit):
         return _exit_code(error)
+    if type(error).__name__ == "NoArgsIsHelpError":
+        print(_formatted(error), file=sys.stderr)
+        return USAGE
     if verbose and not isinstance(error, ClickException):
         traceback.print_exception(error)
     message = _message(error)
@@ -43,7 +46,9 @@ def _message(error: BaseException) -> str:
         return "stopped; nothing was written."
     if isinstance(error, UsageError):
         context = getattr(error, "ctx", None)
-        return _formatted(error) + (f" Try: {context.command_path} --help" if context else "")
+        told = _formatted(error).rstrip()
+        told += "" if told.endswith((".", "?", "!")) else "."
+        return told + (f" Try: {context.command_path} --help" if context else "")
     if isinstance(error, ClickException):
         return _formatted(error)
     if isinstance(error, ChainruleError):

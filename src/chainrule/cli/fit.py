@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from chainrule.cli import words as split
+from chainrule.cli.caveats import of_parts
 from chainrule.cli.exchange import Force, Out
 from chainrule.cli.output import Json, Output, Quiet, Verbose, number, seconds, size, table
 from chainrule.cli.reading import Columns, Encodings, Formats, Groups, Sorts, Streams, given
@@ -18,14 +19,15 @@ if TYPE_CHECKING:
 
 Data = Annotated[
     list[str],
-    typer.Argument(
-        metavar="TRAIN [--order 5 …]",
-        help="A file, a folder, a pattern or -; and options of the family and the codec.",
-        show_default=False,
-    ),
+    typer.Argument(metavar="TRAIN", help="Files, folders, patterns or -.", show_default=False),
 ]
 Valid = Annotated[
-    str | None, typer.Option("--valid", help="Data to choose by; else a part of TRAIN is held out.")
+    str | None,
+    typer.Option(
+        "--valid",
+        help="Data to choose by what is left open (the order of an n-gram), and to judge on; "
+        "else a part of TRAIN is held out.",
+    ),
 ]
 Test = Annotated[
     str | None, typer.Option("--test", help="Data to judge on; else a part of TRAIN is held out.")
@@ -34,7 +36,7 @@ Named = Annotated[
     str | None, typer.Option("--codec", help="What a symbol is; chosen from the data if not given.")
 ]
 GENERIC = ("model", "codec", "valid", "test", "stream", "column", "group", "sort", "encoding", "format")
-EXPECTED = "chainrule fit TRAIN -o OUT"
+EXPECTED = "chainrule fit TRAIN... -o OUT"
 
 
 def fit(
@@ -61,8 +63,8 @@ def fit(
 ) -> None:
     """Train a model on your data and save it.
 
-    Options of the family and the codec are plain flags, such as --order 5 --vocab 10k:
-    chainrule models ngram and chainrule models words list them.
+    Options of the family and the codec are plain flags beside those below, such as
+    --order 5 --vocab 10k: chainrule models ngram and chainrule models words list them.
     """
     from chainrule.files import check_free
 
@@ -80,18 +82,19 @@ def fit(
 
 def _settled(
     words: list[str], asked: dict[str, Any], config: Path | None, own: list[str]
-) -> tuple[str, dict[str, Any]]:
+) -> tuple[str | list[Path], dict[str, Any]]:
     """Where the data are, and every setting: what was typed wins over the file."""
     from chainrule.config import read_toml
 
     written = {**(read_toml(config) if config else {}), **asked}
-    settings = split.settings_of(written.get("model", "ngram"), written.get("codec"))
-    plain, typed = split.divide(words, settings, own)
+    model, codec = written.get("model", "ngram"), written.get("codec")
+    plain, typed = split.divide(words, model, codec, own)
+    settings = split.settings_of(model, codec)
     options = {"model": "ngram", **split.from_file(config, GENERIC, settings), **asked, **typed}
-    return split.one_source(plain, EXPECTED), options
+    return split.sources(plain, EXPECTED), options
 
 
-def _fit(source: str, options: dict[str, Any], output: Output) -> Bundle:
+def _fit(source: str | list[Path], options: dict[str, Any], output: Output) -> Bundle:
     from chainrule.progress import progress
     from chainrule.train.fit import fit as train
 
@@ -130,4 +133,4 @@ def _text(bundle: Bundle, out: Path, took: float) -> str:
     ]
     if rows:
         lines.append(table(["", "perplexity", "bits per symbol", "bits per byte", "unknown"], rows))
-    return "\n".join(lines)
+    return "\n".join([*lines, *of_parts(bundle)])

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from chainrule.config import to_json
 
@@ -17,6 +18,13 @@ if TYPE_CHECKING:
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results only.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print more; of errors, where they happened.")]
+
+
+class Plain(TyperCommand):
+    """A verb whose usage line names what it wants without braces: `chainrule fit [OPTIONS] TRAIN...`."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        return [piece.replace("{", "").replace("}", "") for piece in super().collect_usage_pieces(ctx)]
 
 
 @dataclass(frozen=True)
@@ -61,6 +69,14 @@ def number(value: float) -> str:
     if isinstance(value, int) or abs(value) >= 100_000:
         return f"{value:,.0f}"
     return f"{value:.2f}" if abs(value) >= 10 else f"{value:.4g}"
+
+
+def percent(share: float) -> str:
+    """A share with two digits that say something, however small: `42.31%`, `0.012%`."""
+    value = 100 * share
+    if value >= 1 or value == 0:
+        return f"{value:.2f}%" if value else "0%"
+    return f"{value:.{1 - math.floor(math.log10(value))}f}%" if value >= 1e-6 else f"{value:.1e}%"
 
 
 def size(count: float) -> str:

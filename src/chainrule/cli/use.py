@@ -1,33 +1,39 @@
-"""Using a saved model: score, generate, complete, rank."""
+"""How probable something is to a saved model: score, rank."""
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from chainrule.cli.caveats import caveats, few
 from chainrule.cli.output import Json, Output, Quiet, Verbose, number, table
 from chainrule.cli.reading import Columns, Encodings, Formats, Groups, Sorts, Streams, given
 from chainrule.errors import ConfigError
 
 if TYPE_CHECKING:
-    from chainrule.bundle import Completions, TextScore
+    from chainrule.bundle import Bundle, TextScore
     from chainrule.judge.score import Score
 
 Saved = Annotated[Path, typer.Argument(metavar="MODEL", help="The folder of a saved model.")]
-Prompt = Annotated[str, typer.Argument(metavar="[PROMPT]", help="The text to go on from.")]
-Length = Annotated[int, typer.Option(min=0, help="How many symbols to add at most.")]
+NAMED = 10  # unknown symbols named one by one
 
 
 def score(
     model: Saved,
-    text: Annotated[str | None, typer.Argument(metavar="[TEXT]", help="A text to score.")] = None,
+    text: Annotated[
+        str | None, typer.Argument(metavar="TEXT", help="A text to score; - is standard input.")
+    ] = None,
     file: Annotated[
         str | None, typer.Option("--file", "-f", help="Data to score, of any kind fit reads.")
     ] = None,
+    each: Annotated[
+        bool, typer.Option("--each", help="Of data, one line a sequence: log2 probability, perplexity, text.")
+    ] = False,
     stream: Streams = False,
     column: Columns = None,
     group: Groups = None,
@@ -45,28 +51,79 @@ def score(
     from chainrule.bundle import load
 
     output = Output(json, quiet, verbose)
-    if text is not None and file is not None:
-        raise ConfigError("Give a text or --file, not both.")
+    source = _source(text, file, each)
     bundle = load(model)
+    if source is None:
+        assert text is not None
+        return _score_text(bundle, text, output)
+    reading = given(stream=stream, column=column, group=group, sort=sort, encoding=encoding, format=format)
+    (_score_each if each else _score_data)(bundle, source, reading, output)
+
+
+def _source(text: str | None, file: str | None, each: bool) -> str | None:
+    """Where the data are; None when a text itself was given."""
+    if text not in (None, "-") and file is not None:
+        raise ConfigError("Give a text or --file, not both.")
+    if text not in (None, "-"):
+        if each:
+            raise ConfigError("--each is for data of many sequences: give --file, or standard input.")
+        return None
+    return "-" if file is None else file
+
+
+def _score_text(bundle: Bundle, text: str, output: Output) -> None:
+    tell_unknown(bundle, [text], output)
     began = time.perf_counter()
-    if text is not None:
-        scored = bundle.score(text)
-        seconds = time.perf_counter() - began
-        output.result(figures(scored, seconds) | {"pieces": symbols(scored)}, describe_text(scored, quiet))
+    scored = bundle.score(text)
+    values = figures(scored, time.perf_counter() - began)
+    output.result(
+        values | {"pieces": symbols(scored)},
+        "\n".join([describe_text(scored, output.quiet), *caveats(bundle, values)]),
+    )
+
+
+def _score_data(bundle: Bundle, source: str, reading: dict[str, Any], output: Output) -> None:
+    began = time.perf_counter()
+    total = bundle.score_file(source, **reading)
+    seconds = time.perf_counter() - began
+    values = figures(total, seconds)
+    output.result(values, "\n".join([describe(total), *caveats(bundle, values), *few(values)]))
+    output.detail(f"{number(total.symbols / max(seconds, 1e-9))} symbols per second")
+
+
+def _score_each(bundle: Bundle, source: str, reading: dict[str, Any], output: Output) -> None:
+    """One line a sequence as it is read; the sums follow on stderr, where they are in nobody's way."""
+    from chainrule.judge.score import Score
+
+    began, total, rows = time.perf_counter(), Score(), []
+    for text, one in bundle.score_each(source, **reading):
+        total += one
+        if output.json:
+            rows.append(_sequence(text, one))
+        else:
+            print(f"{one.log2prob:.4f}\t{one.perplexity:.4f}\t{_one_line(text)}")
+    values = figures(total, time.perf_counter() - began)
+    if output.json:
+        output.result({"sequences": rows} | values, "")
     else:
-        options = given(
-            stream=stream, column=column, group=group, sort=sort, encoding=encoding, format=format
-        )
-        total = bundle.score_file("-" if file is None else file, **options)
-        seconds = time.perf_counter() - began
-        output.result(figures(total, seconds), describe(total))
-        output.detail(f"{number(total.symbols / max(seconds, 1e-9))} symbols per second")
+        output.note("\n".join(["", describe(total), *caveats(bundle, values)]))
+
+
+def _sequence(text: str, score: Score) -> dict[str, Any]:
+    return {
+        name: value for name, value in ({"text": text} | figures(score, 0.0)).items() if name != "seconds"
+    }
+
+
+def _one_line(text: str) -> str:
+    return text.replace("\r", "\\r").replace("\n", "\\n") if "\n" in text or "\r" in text else text
 
 
 def figures(score: Score, seconds: float) -> dict[str, Any]:
     """A score for scripts."""
     return {
         "perplexity": score.perplexity,
+        "perplexity_known": score.perplexity_known,
         "bits_per_symbol": score.bits_per_symbol,
         "bits_per_byte": score.bits_per_byte,
         "symbols": score.symbols,
@@ -87,8 +144,10 @@ def symbols(score: TextScore) -> list[dict[str, Any]]:
 
 def describe(score: Score) -> str:
     """A score for people."""
+    apart = [("without unknown", number(score.perplexity_known))] if score.known < score.symbols else []
     rows = [
         ("perplexity", number(score.perplexity)),
+        *apart,
         ("bits per symbol", number(score.bits_per_symbol)),
         ("bits per byte", number(score.bits_per_byte)),
         ("log2 probability", number(score.log2prob)),
@@ -98,7 +157,7 @@ def describe(score: Score) -> str:
     lines = "\n".join(f"{name:18}{value:>14}" for name, value in rows)
     if not score.impossible:
         return lines
-    return f"{lines}\n{score.impossible} symbol(s) have probability zero: the model never saw the like."
+    return f"{lines}\n{score.impossible:,} symbol(s) have probability zero: the model never saw the like."
 
 
 def describe_text(score: TextScore, quiet: bool = False) -> str:
@@ -107,7 +166,7 @@ def describe_text(score: TextScore, quiet: bool = False) -> str:
         return describe(score)
     extra = list(score.pieces[0].facts) if score.pieces else []
     rows = [
-        [visible(one.piece), f"{one.bits:.2f}", *(str(one.facts[name]) for name in extra)]
+        [visible(one.shown), f"{one.bits:.2f}", *(str(one.facts[name]) for name in extra)]
         for one in score.pieces
     ]
     return f"{table(['symbol', 'bits', *extra], rows)}\n\n{describe(score)}"
@@ -118,110 +177,21 @@ def visible(piece: str) -> str:
     return piece if piece.isprintable() and piece.strip() else repr(piece)[1:-1].replace(" ", "␣")
 
 
-def generate(
-    model: Saved,
-    prompt: Prompt = "",
-    length: Length = 200,
-    seed: Annotated[int | None, typer.Option(help="The same seed gives the same text.")] = None,
-    temperature: Annotated[float, typer.Option(help="Below 1 safer, above 1 bolder, 0 the best only.")] = 1.0,
-    top_k: Annotated[int | None, typer.Option(help="Draw from the k best symbols only.")] = None,
-    top_p: Annotated[
-        float | None, typer.Option(help="Draw from the best with this probability only.")
-    ] = None,
-    beam: Annotated[
-        int | None, typer.Option(help="Search the most probable text with a beam so wide.")
-    ] = None,
-    stop: Annotated[list[str] | None, typer.Option(help="Stop before this text; may be given twice.")] = None,
-    count: Annotated[int, typer.Option("--count", "-n", min=1, help="How many texts; seeds count up.")] = 1,
-    json: Json = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
-) -> None:
-    """Let the model write on from a prompt.
-
-    The text appears as it is drawn.
-    """
-    import secrets
-
-    from chainrule.bundle import load
-
-    bundle = load(model)
-    output = Output(json, quiet, verbose)
-    first = secrets.randbelow(2**31) if seed is None else seed
-    if beam is None:
-        output.detail(f"seed {first}")
-    for one in range(first, first + count):
-        pieces = bundle.stream(
-            prompt,
-            length,
-            one,
-            temperature=temperature,
-            top_k=top_k,
-            top_p=top_p,
-            beam=beam,
-            stop=stop,
-        )
-        if json:
-            text = "".join(pieces)
-            output.result(
-                {"prompt": prompt, "text": text, "continuation": text[len(prompt) :], "seed": one}, ""
-            )
-        else:
-            for piece in pieces:
-                print(piece, end="", flush=True)
-            print()
-
-
-def complete(
-    model: Saved,
-    prompt: Prompt = "",
-    k: Annotated[int, typer.Option("-k", "--best", min=1, help="How many of each.")] = 5,
-    length: Length = 10,
-    json: Json = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
-) -> None:
-    """What a search box would offer.
-
-    The likeliest next symbols, and the likeliest continuations.
-    """
-    from chainrule.bundle import load
-
-    found = load(model).complete(prompt, k, length)
-    output = Output(json, quiet, verbose)
-    values = {
-        "prompt": prompt,
-        "next": [
-            {
-                "symbol": "".join(one.symbols),
-                "text": one.text,
-                "probability": one.probability,
-                "ends": one.ends,
-            }
-            for one in found.next
-        ],
-        "continuations": [
-            {"text": one.text, "probability": one.probability, "ends": one.ends}
-            for one in found.continuations
-        ],
-    }
-    output.result(values, describe_completions(prompt, found))
-
-
-def describe_completions(prompt: str, found: Completions) -> str:
-    """Completions for people."""
-    symbols = [[visible("".join(one.symbols)) or "(end)", f"{one.probability:.2%}"] for one in found.next]
-    texts = [
-        [f"{prompt}{one.text}{'' if one.ends else ' …'}", f"{one.probability:.2%}"]
-        for one in found.continuations
-    ]
-    return f"{table(['next', 'probability'], symbols)}\n\n{table(['continuation', 'probability'], texts)}"
+def tell_unknown(bundle: Bundle, texts: Iterable[str], output: Output) -> None:
+    """Name the symbols the model does not know: a misspelt one would pass unseen."""
+    if output.quiet:
+        return
+    names = list(dict.fromkeys(name for text in texts for name in bundle.unknown(text)))
+    for name in names[:NAMED]:
+        output.note(f"{name!r} is unknown to this model")
+    if len(names) > NAMED:
+        output.note(f"and so are {len(names) - NAMED:,} more symbols")
 
 
 def rank(
     model: Saved,
     candidates: Annotated[
-        list[str] | None, typer.Argument(metavar="[CANDIDATE]...", help="Texts; none given: lines of stdin.")
+        list[str] | None, typer.Argument(metavar="CANDIDATE", help="Texts; none given: lines of stdin.")
     ] = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -233,16 +203,19 @@ def rank(
     """
     from chainrule.bundle import load
 
-    bundle = load(model)
-    texts = candidates or [line.rstrip("\n") for line in sys.stdin if line.strip()]
+    bundle, output = load(model), Output(json, quiet, verbose)
+    texts = candidates or list(_lines())
+    tell_unknown(bundle, candidates or [], output)
     began = time.perf_counter()
     ranked = bundle.rank(texts)
     seconds = time.perf_counter() - began
-    values = [{"text": text} | figures(one, seconds) for text, one in ranked]
-    for row in values:
-        del row["seconds"]
+    values = [_sequence(text, one) for text, one in ranked]
     lines = [
         [text, number(one.log2prob), number(one.perplexity), number(one.unknown)] for text, one in ranked
     ]
     header = ["text", "log2 probability", "perplexity", "unknown"]
-    Output(json, quiet, verbose).result({"ranked": values, "seconds": seconds}, table(header, lines))
+    output.result({"ranked": values, "seconds": seconds}, table(header, lines))
+
+
+def _lines() -> Iterator[str]:
+    return (line.rstrip("\n") for line in sys.stdin if line.strip())

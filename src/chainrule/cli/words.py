@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import Field
 from pathlib import Path
 from typing import Any
 
 import typer
 
-from chainrule.config import flag, read_flags, read_toml, visible
+from chainrule.config import Config, flag, read_flags, read_toml, visible
 from chainrule.errors import ConfigError, suggest
 
 
 def divide(
-    words: Sequence[str], settings: Sequence[Field[Any]], own: Iterable[str]
+    words: Sequence[str], model: str | None, codec: str | None, own: Iterable[str]
 ) -> tuple[list[str], dict[str, Any]]:
     """Plain words, and options by name; `own` are the flags the verb knows itself, as suggestions."""
+    settings = settings_of(model, codec)
     takes = {flag(setting.name) for setting in settings if setting.type not in ("bool", bool)}
     plain: list[str] = []
     flags: list[str] = []
@@ -29,18 +30,41 @@ def divide(
         flags.append(word)
         if word in takes and rest:
             flags.append(rest.pop(0))
+    for word in flags:
+        _refuse_foreign(word, settings)
     return plain, read_flags(flags, settings, own)
 
 
-def one_source(plain: Sequence[str], what: str) -> str:
-    """The one word that names the data."""
+def _refuse_foreign(word: str, settings: Sequence[Field[Any]]) -> None:
+    """Say whose a flag is, if another family or codec has it."""
+    name = word.partition("=")[0]
+    if not name.startswith("--") or name in {flag(setting.name) for setting in settings}:
+        return
+    for kind, owners in _owners(name):
+        if owners:
+            raise ConfigError(
+                f"{name} belongs to the {kind} {' and '.join(owners)}. Add --{kind} {owners[0]}."
+            )
+
+
+def _owners(word: str) -> Iterator[tuple[str, list[str]]]:
+    """The codecs, then the families that take a flag; these are imported only when no codec does."""
+    from chainrule.codecs.registry import codec, codecs
+    from chainrule.models.registry import families, family
+
+    yield "codec", [name for name in codecs() if word in _flags(codec(name).Config)]
+    yield "model", [name for name in families() if word in _flags(family(name).Config)]
+
+
+def _flags(config: type[Config]) -> set[str]:
+    return {flag(setting.name) for setting in visible(config)}
+
+
+def sources(plain: Sequence[str], what: str) -> str | list[Path]:
+    """The words that name the data: one, or several files, as a shell makes them of a pattern."""
     if not plain:
         raise ConfigError(f"Which data? Expected: {what}")
-    if len(plain) > 1:
-        raise ConfigError(
-            f"Expected one name of data, not {len(plain)}: {', '.join(plain)}. Quote patterns: '*.txt'."
-        )
-    return plain[0]
+    return plain[0] if len(plain) == 1 else [Path(word) for word in plain]
 
 
 def settings_of(model: str | None, codec: str | None) -> list[Field[Any]]:

@@ -31,7 +31,7 @@ class Texts:
     ends: np.ndarray  # (sequences,) int64
     opens: bool = True  # False: the first sequence goes on from the block before
     closes: bool = True  # False: the last sequence goes on in the next block
-    skipped: int = 0  # blank lines left out
+    skipped: int = 0  # blank lines and empty cells left out
 
     def __post_init__(self) -> None:
         data = np.ascontiguousarray(self.data).view(np.ndarray)
@@ -170,6 +170,10 @@ class Codec(ABC):
     @abstractmethod
     def pieces(self, ids: Sequence[int] | np.ndarray) -> list[str]:
         """How each id looks to a person, special ones as in `symbols.SPECIALS`."""
+
+    def shown(self, number: int) -> str:
+        """One id as it is offered to a person: like its piece, without marks that only machines need."""
+        return self.pieces([number])[0]
 
     @abstractmethod
     def decode(self, ids: Sequence[int] | np.ndarray) -> str:

@@ -129,9 +129,20 @@ def join(words: Iterable[str]) -> str:
     """The text these words were split from, one space where there was white space."""
     text, glued = [], True
     for word in words:
-        left = len(word) > 1 and word.startswith(JOINER)
-        right = len(word) > 1 and word.endswith(JOINER)
-        core = word[left : len(word) - right]
-        text += ["" if glued or left else " ", JOINER if core == ESCAPED else core]
+        left, core, right = _sides(word)
+        text += ["" if glued or left else " ", core]
         glued = right
     return "".join(text)
+
+
+def bare(word: str) -> str:
+    """A word without its joiners, as it stood in the text."""
+    return _sides(word)[1]
+
+
+def _sides(word: str) -> tuple[bool, str, bool]:
+    """Whether it is glued on the left, the word itself, and whether it is glued on the right."""
+    left = len(word) > 1 and word.startswith(JOINER)
+    right = len(word) > 1 and word.endswith(JOINER)
+    core = word[left : len(word) - right]
+    return left, JOINER if core == ESCAPED else core, right

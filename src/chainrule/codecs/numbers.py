@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self
@@ -135,8 +135,9 @@ def _floats(words: Sequence[bytes]) -> np.ndarray:
     if len(wrong):
         word = words[wrong[0]].decode("utf-8", "backslashreplace")
         raise CodecError(
-            f"{word!r} is no number up to {LARGEST:g}. The numbers codec reads values such as 3, -0.5 or 1e3 "
-            "separated by white space; for other symbols use --codec events or words."
+            f"{word!r} is no number up to {LARGEST:g}. The numbers codec reads values such as 3, -0.5 or 1e3, "
+            "typed with commas or white space between them, and in files one a row or with white space. "
+            "Remove or replace what is no number, or take every value as a symbol: --codec events."
         )
     return values
 
@@ -226,6 +227,6 @@ def written(value: float) -> str:
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
 
 
-def all_numbers(words: Iterable[bytes]) -> bool:
-    """Whether every word is a number the codec can read."""
-    return all(abs(_float_or_nan(word)) <= LARGEST for word in words)
+def is_number(word: bytes) -> bool:
+    """Whether the codec can read a word."""
+    return abs(_float_or_nan(word)) <= LARGEST

@@ -93,6 +93,10 @@ class Words(Listed):
         assert isinstance(config, WordsConfig)
         return joiner.split(texts, cls.separators) if config.split == "simple" else texts
 
+    def shown(self, number: int) -> str:
+        piece = self.vocabulary.piece(number)
+        return joiner.bare(piece) if self.config.split == "simple" else piece
+
     def decode(self, ids: Sequence[int] | np.ndarray) -> str:
         words = self.vocabulary.pieces(spoken(ids))
         return joiner.join(words) if self.config.split == "simple" else self.glue.join(words)

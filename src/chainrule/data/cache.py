@@ -52,6 +52,7 @@ class Entry:
     sequences: int
     bytes: int
     unknown: int
+    skipped: int
 
 
 def find(key: str) -> tuple[np.ndarray, Entry] | None:

@@ -32,7 +32,7 @@ class Part:
     symbols: int  # end symbols included, as models predict them
     bytes: int
     unknown: int  # symbols outside the alphabet
-    skipped: int  # blank lines
+    skipped: int  # blank lines and empty cells
     duplicates: int  # sequences that came before in this part
     leaked: int  # sequences that are in the training part too
     lengths: tuple[tuple[int, int], ...]  # (at most so many symbols, sequences), 1, 2, 4, 8, …

@@ -8,18 +8,17 @@ of the sentence.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 from chainrule.errors import DataError, suggest
 
 COLUMNS = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
 
 
-def sentences(path: Path, lines: Iterable[str], column: str | None) -> Iterator[str]:
+def sentences(name: str, lines: Iterable[str], column: str | None) -> Iterator[str]:
     """Every sentence as words separated by spaces; a space inside a form becomes a no-break space."""
-    name = (column or "FORM").upper()
-    if name not in COLUMNS:
-        raise DataError(f"{path} has no column {column!r}. {suggest(name, COLUMNS)}")
+    wanted = (column or "FORM").upper()
+    if wanted not in COLUMNS:
+        raise DataError(f"{name} has no column {column!r}. {suggest(wanted, COLUMNS)}")
     words: list[str] = []
     covered = 0  # up to this word a range has given the form already
     for number, line in enumerate(lines, 1):
@@ -28,17 +27,17 @@ def sentences(path: Path, lines: Iterable[str], column: str | None) -> Iterator[
             yield from [" ".join(words)] if words else []
             words, covered = [], 0
         elif not line.startswith("#"):
-            word, covered = _word(path, number, line.split("\t"), name, covered)
+            word, covered = _word(name, number, line.split("\t"), wanted, covered)
             words += [word.replace(" ", "\u00a0")] if word else []
     yield from [" ".join(words)] if words else []
 
 
-def _word(path: Path, number: int, cells: list[str], column: str, covered: int) -> tuple[str, int]:
+def _word(name: str, number: int, cells: list[str], column: str, covered: int) -> tuple[str, int]:
     """The word this line adds, or nothing, and how far ranges reach."""
     first, dash, last = cells[0].partition("-")
     if len(cells) != len(COLUMNS) or not first.replace(".", "", 1).isdigit() or (dash and not last.isdigit()):
         raise DataError(
-            f"{path}, line {number}: not CoNLL-U. Expected an ID such as 3, 3-4 or 8.1 and {len(COLUMNS)} "
+            f"{name}, line {number}: not CoNLL-U. Expected an ID such as 3, 3-4 or 8.1 and {len(COLUMNS)} "
             f"columns separated by tabs, found {len(cells)} beginning with {cells[0]!r}."
         )
     if "." in first or (dash and column != "FORM"):

@@ -29,6 +29,7 @@ class Corpus:
     sequences: int
     bytes: int  # of the original text, one terminator a sequence included
     unknown: int = 0  # how many symbols became UNK because the alphabet lacks them
+    skipped: int = 0  # blank lines and empty cells left out
 
     @property
     def symbols(self) -> int:
@@ -61,7 +62,7 @@ class Tally:
 
     def __init__(self, codec: Codec) -> None:
         self.codec = codec
-        self.sequences = self.bytes = self.unknown = 0
+        self.sequences = self.bytes = self.unknown = self.skipped = 0
 
     def encoded(self, blocks: Blocks) -> Iterator[np.ndarray]:
         """The ids of each block."""
@@ -70,17 +71,21 @@ class Tally:
             self.sequences += texts.sequences
             self.bytes += texts.bytes
             self.unknown += encoded.unknown
+            self.skipped += texts.skipped
             yield encoded.ids
 
     def corpus(self, ids: np.ndarray) -> Corpus:
         """These ids with what was gathered."""
-        return Corpus(ids, self.sequences, self.bytes, self.unknown)
+        return Corpus(ids, self.sequences, self.bytes, self.unknown, self.skipped)
 
 
 def _kept(codec: Codec, content: str | None) -> Corpus | None:
     """What an earlier run has kept."""
     found = cache.find(_key(codec, content)) if content else None
-    return Corpus(found[0], found[1].sequences, found[1].bytes, found[1].unknown) if found else None
+    if found is None:
+        return None
+    ids, entry = found
+    return Corpus(ids, entry.sequences, entry.bytes, entry.unknown, entry.skipped)
 
 
 def _key(codec: Codec, content: str) -> str:
@@ -94,7 +99,8 @@ def _on_disk(tally: Tally, held: list[np.ndarray], flow: Iterator[np.ndarray], c
     path = cache.ids_path(key)
     with new_file(path) as file:
         writer = _write(cache.Writer(file), held, flow)
-    facts = cache.Entry(writer.positions, writer.checksum, tally.sequences, tally.bytes, tally.unknown)
+    gathered = (tally.sequences, tally.bytes, tally.unknown, tally.skipped)
+    facts = cache.Entry(writer.positions, writer.checksum, *gathered)
     corpus = tally.corpus(cache.mapped(path, writer.positions))
     cache.keep(key, facts)
     return corpus

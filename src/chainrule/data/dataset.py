@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from chainrule.codecs.base import Blocks, Codec, Texts
-from chainrule.codecs.choose import choose
+from chainrule.codecs.choose import Choice, choose
 from chainrule.codecs.registry import codec as codec_named
 from chainrule.data.corpus import Corpus, encode
 from chainrule.data.sources import Given, ReadConfig, Source, read
@@ -69,8 +69,8 @@ def _suited(config: ReadConfig, codec: str | None) -> ReadConfig:
     return replace(config, raw=codec == "bytes", joined=joined)
 
 
-def suggest_codec(given: Given, config: ReadConfig | None = None) -> tuple[str, str]:
-    """The codec that suits the data, and why, as a sentence to print."""
+def suggest_codec(given: Given, config: ReadConfig | None = None) -> Choice:
+    """The codec that suits the data, why, as a sentence to print, and the settings that go with it."""
     source = read(given, config)
     sample = next(iter(source()))
     return choose(sample, table=source.table and not source.ordered)
@@ -87,6 +87,11 @@ class Prepared:
     data: Dataset
     why: str  # how the codec was chosen, a sentence to print
 
+    @property
+    def skipped(self) -> int:
+        """Blank lines and empty cells that were left out."""
+        return sum(part.skipped for part in (self.train, self.valid, self.test) if part)
+
 
 def prepare(
     given: Given,
@@ -100,14 +105,14 @@ def prepare(
     """From paths to ids: choose the codec if none is named, learn it from the training part, encode all."""
     if codec is None:
         given = read(given, config)  # standard input can be opened once only
-        codec, why = suggest_codec(given)
+        choice = suggest_codec(given)
     else:
-        why = "as asked"
-    kind = codec_named(codec)
-    wanted = kind.Config.from_values(settings or {})
-    data = open_data(given, valid, test, config, codec)
+        choice = Choice(codec, "as asked")
+    kind = codec_named(choice.name)
+    wanted = kind.Config.from_values({**choice.settings, **(settings or {})})
+    data = open_data(given, valid, test, config, choice.name)
     learnt = kind.learn(watched(data.train, "reading"), wanted)
-    return Prepared(learnt, *encode_parts(learnt, data), data, why)
+    return Prepared(learnt, *encode_parts(learnt, data), data, choice.reason)
 
 
 def encode_parts(codec: Codec, data: Dataset) -> tuple[Corpus, Corpus | None, Corpus | None]:

@@ -3,23 +3,24 @@
     blocks = read("book.txt.gz")            # callable: a fresh pass over the data each time
     for texts in blocks(): ...
 
-Formats go by suffix, after a compression suffix is taken off: .jsonl .csv .tsv .parquet .conllu, and anything
-else is text, one sequence a line (blank lines are skipped) or, with `stream`, the whole file as one sequence.
+Compression goes by content. Formats go by suffix, after a compression suffix is taken off: .jsonl .csv .tsv
+.parquet .conllu, and anything else is text, one sequence a line (blank lines are skipped) or, with `stream`, the
+whole file as one sequence.
 """
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 import os
 import sys
 import tempfile
 import weakref
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from glob import glob, has_magic
 from pathlib import Path
 from typing import Union
 
@@ -28,12 +29,12 @@ from chainrule.config import Config, option
 from chainrule.data import tables
 from chainrule.data.conllu import sentences
 from chainrule.data.lines import lines, stream
-from chainrule.data.streams import CHUNK, COMPRESSED, ZSTANDARD, chunks, text_lines, utf8
+from chainrule.data.paths import FORMATS, Found, find, is_pipe, plain_suffix, size
+from chainrule.data.streams import CHUNK, chunks, compressed, text_lines, utf8
 from chainrule.errors import DataError
 
-FORMATS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet"}
-FORMATS |= {".conllu": "conllu"}
 TABLES = ("jsonl", "csv", "tsv", "parquet")
+READING = 2  # to be raised whenever the same files come to give other sequences: what is cached is then old
 
 Given = Union[str, os.PathLike[str], Sequence[str], Sequence[os.PathLike[str]], "Source"]
 
@@ -62,7 +63,8 @@ class Source:
     files: tuple[Path, ...]
     config: ReadConfig
     items: tuple[bytes, ...] = ()
-    spool: Spool | None = None  # keeps a temporary file alive as long as it may be read
+    spools: tuple[Spool, ...] = ()  # keep temporary files alive as long as they may be read
+    remarks: tuple[str, ...] = ()  # what was found out when the files were looked for
 
     def __call__(self) -> Iterator[Texts]:
         found = 0
@@ -97,36 +99,84 @@ class Source:
         """Whether the data are rows of tables."""
         return bool(self.files) and all(self.kind(path) in TABLES for path in self.files)
 
+    def label(self, path: Path) -> str:
+        """What messages call a file."""
+        return next((spool.name for spool in self.spools if spool.path == path), str(path))
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """What was decided for the user: files left out, formats mixed, the column and the delimiter taken."""
+        kinds = Counter(self.kind(path) for path in self.files)
+        counted = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items())
+        mixed = (f"the files are of different formats: {counted}",) if len(kinds) > 1 else ()
+        return (*self.remarks, *mixed, *self._table_notes())
+
+    def _table_notes(self) -> Iterator[str]:
+        """How the first table is read."""
+        path = next((path for path in self.files if self.kind(path) in TABLES), None)
+        if path is None:
+            return
+        header, delimiter = self._header(path)
+        if delimiter and delimiter != ("\t" if self.kind(path) == "tsv" else ",") and len(header) > 1:
+            yield f"delimiter: {delimiter!r}"
+        if self.config.column is None and header:
+            yield tables.column_note(self.label(path), header)
+
+    def _header(self, path: Path) -> tuple[list[str], str]:
+        """The names of a table's columns, and what separates them."""
+        if self.kind(path) == "parquet":
+            with self._unpacked(path) as plain, tables.parquet_file(self.label(path), plain) as file:
+                return list(file.schema_arrow.names), ""
+        found = self._lines(path)
+        if self.kind(path) == "jsonl":
+            rows = (tables.json_row(self.label(path), line) for line in found)
+            return list(next((row for row in rows if row is not None), ())), ""
+        reader, delimiter = tables.csv_reader(found)
+        return tables.csv_header(reader), delimiter
+
     def _file(self, path: Path) -> Iterator[Texts]:
         kind = self.kind(path)
         if kind == "text":
             reader = stream if self.config.stream else lines
             yield from reader(self._flow(path), strip=not self.config.raw)
         elif kind == "conllu":
-            found = sentences(path, text_lines(self._flow(path)), self.config.column)
+            found = sentences(self.label(path), self._lines(path), self.config.column)
             yield from tables.sequences(found)
         else:
-            cells = self._cells(path, [self.config.column])
+            cells = self._cells(path, [self.config.column], lists=True)
             yield from tables.one_sequence(cells) if self.config.joined else tables.rows(cells)
 
     def _flow(self, path: Path) -> Iterator[bytes]:
-        if self.config.raw:
-            return chunks(path)
-        return utf8(chunks(path), str(path), self.config.encoding)
+        flow = chunks(path, self.label(path))
+        return flow if self.config.raw else utf8(flow, self.label(path), self.config.encoding)
 
-    def _cells(self, path: Path, columns: list[str | None]) -> Iterator[tables.Cells]:
-        kind = self.kind(path)
+    def _lines(self, path: Path) -> Iterator[str]:
+        return text_lines(utf8(chunks(path, self.label(path)), self.label(path), self.config.encoding))
+
+    def _cells(self, path: Path, columns: list[str | None], lists: bool) -> Iterator[tables.Cells]:
+        kind, name = self.kind(path), self.label(path)
         if kind == "parquet":
-            return tables.parquet_cells(path, columns)
-        if kind not in TABLES:
-            raise DataError(f"{path} is no table: --group and --sort need .csv, .tsv, .jsonl or .parquet.")
-        found = text_lines(utf8(chunks(path), str(path), self.config.encoding))
-        if kind == "jsonl":
-            return tables.jsonl_cells(path, found, columns)
-        return tables.csv_cells(path, found, columns, "\t" if kind == "tsv" else ",")
+            with self._unpacked(path) as plain:
+                yield from tables.parquet_cells(name, plain, columns, lists)
+        elif kind == "jsonl":
+            yield from tables.jsonl_cells(name, self._lines(path), columns, lists)
+        elif kind in TABLES:
+            yield from tables.csv_cells(name, self._lines(path), columns)
+        else:
+            raise DataError(f"{name} is no table: --group and --sort need .csv, .tsv, .jsonl or .parquet.")
+
+    @contextmanager
+    def _unpacked(self, path: Path) -> Iterator[Path]:
+        """A file that is not compressed: Parquet is read here and there, not from front to back."""
+        try:
+            packed = compressed(path)
+        except OSError as error:
+            raise DataError(f"{self.label(path)} cannot be read: {error.strerror}.") from error
+        spool = Spool(self.label(path), chunks(path, self.label(path))) if packed else None
+        yield spool.path if spool else path
 
     def _grouped(self) -> Iterator[Texts]:
-        flow = chunks(self._events.path)
+        flow = chunks(self._events.path, self.name)
         return lines(flow, newline=tables.RECORD.encode(), strip=False)
 
     @cached_property
@@ -134,13 +184,13 @@ class Source:
         """Grouped events in a temporary file, sorted once for all passes."""
         group, sort = self.config.group, self.config.sort
         columns = [self.config.column, *(name for name in (group, sort) if name)]
-        found = (self._cells(path, columns) for path in self.files)
-        return Spool(tables.grouped(found, bool(group), bool(sort)))
+        found = (self._cells(path, columns, lists=False) for path in self.files)
+        return Spool(self.name, tables.grouped(found, bool(group), bool(sort)))
 
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of the content and of how it is read; each byte is read once."""
-        digest = hashlib.sha256(json.dumps(self.config.values(), sort_keys=True).encode())
+        digest = hashlib.sha256(json.dumps([READING, self.config.values()], sort_keys=True).encode())
         for item in self.items:
             digest.update(hashlib.sha256(item).digest())
         for path in self.files:
@@ -148,16 +198,16 @@ class Source:
                 with path.open("rb") as file:
                     digest.update(hashlib.file_digest(file, "sha256").digest() + self.kind(path).encode())
             except OSError as error:
-                raise DataError(f"{path} cannot be read: {error.strerror}.") from error
+                raise DataError(f"{self.label(path)} cannot be read: {error.strerror}.") from error
         return digest.hexdigest()
 
 
 class Spool:
     """A temporary file for data that cannot be read twice; removed when nobody needs it any more."""
 
-    def __init__(self, parts: Iterable[bytes]) -> None:
-        handle, name = tempfile.mkstemp(prefix="chainrule-")
-        self.path = Path(name)
+    def __init__(self, name: str, parts: Iterable[bytes]) -> None:
+        handle, path = tempfile.mkstemp(prefix="chainrule-")
+        self.name, self.path = name, Path(path)  # `name` is where the data come from
         self._end = weakref.finalize(self, self.path.unlink, missing_ok=True)
         with os.fdopen(handle, "wb") as file:
             for part in parts:
@@ -167,20 +217,16 @@ class Spool:
 def read(given: Given, config: ReadConfig | None = None) -> Source:
     """Open data: a path, a folder, a pattern, `-` for standard input, a list of paths, or a list of strings.
 
-    A list of strings is the data itself, unless every one of them names a file.
+    A list of strings is the data itself, unless every one of them names a file; `Path`s are never data.
     """
     if isinstance(given, Source):
         return replace(given, config=config or given.config)
     config = config or ReadConfig()
-    if isinstance(given, str) and given == "-":
-        spool = Spool(_standard_input())
-        return _opened("standard input", [spool.path], config, spool)
     if isinstance(given, str | os.PathLike):
-        return _opened(str(given), _resolve(given), config)
+        return _opened([given], config)
     items: list[str | os.PathLike[str]] = list(given)
     if all(isinstance(item, os.PathLike) or _is_file(item) for item in items) and items:
-        paths = [path for item in items for path in _resolve(item)]
-        return _opened(", ".join(map(str, items[:3])) + ("…" if len(items) > 3 else ""), paths, config)
+        return _opened(items, config)
     if not any(len(tables.as_bytes(item).strip()) for item in items):
         raise DataError(
             "The list of strings is empty or blank. Give at least one string with some text in it."
@@ -188,52 +234,26 @@ def read(given: Given, config: ReadConfig | None = None) -> Source:
     return Source("the given strings", (), config, tuple(map(tables.as_bytes, items)))
 
 
-def plain_suffix(path: Path) -> str:
-    """The suffix that says the format, behind a compression suffix."""
-    compressed = path.suffix in COMPRESSED or path.suffix == ZSTANDARD
-    return (Path(path.stem) if compressed else path).suffix.lower()
-
-
-def _opened(name: str, paths: list[Path], config: ReadConfig, spool: Spool | None = None) -> Source:
-    if not any(path.stat().st_size for path in paths):
-        raise DataError(f"{name} is empty. Give a file with some text in it.")
-    return Source(name, tuple(paths), config, spool=spool)
-
-
-def _resolve(given: str | os.PathLike[str]) -> list[Path]:
-    path = Path(given)
-    if path.is_dir():
-        return _folder(path)
-    if path.exists():
-        return [path]
-    if has_magic(str(given)):
-        found = sorted(Path(name) for name in glob(str(given), recursive=True))
-        if files := [path for path in found if path.is_file()]:
-            return files
-        raise DataError(f"No file fits the pattern {given}. Try it with `ls`.")
-    near = difflib.get_close_matches(path.name, _names(path.parent), n=1)
-    hint = f"Did you mean {path.parent / near[0]}?" if near else "Strings as data go in a list."
-    raise DataError(f"There is no file {given}. {hint}")
-
-
-def _folder(folder: Path) -> list[Path]:
-    """All files below a folder in order of their names, hidden ones left out."""
-    found = sorted(path for path in folder.rglob("*") if path.is_file())
-    shown = [
-        path for path in found if not any(part.startswith(".") for part in path.relative_to(folder).parts)
+def _opened(items: Sequence[str | os.PathLike[str]], config: ReadConfig) -> Source:
+    """Files of whatever the items name; what comes through a pipe is kept in a temporary file."""
+    spools = {number: _piped(item) for number, item in enumerate(items) if is_pipe(item)}
+    found = [
+        Found((spools[number].path,)) if number in spools else find(item, anything=config.format is not None)
+        for number, item in enumerate(items)
     ]
-    if not shown:
-        raise DataError(
-            f"The folder {folder} holds no readable file. Give a folder with text files, or a file."
-        )
-    return shown
+    names = [spools[number].name if number in spools else str(item) for number, item in enumerate(items[:3])]
+    name = ", ".join(names) + ("…" if len(items) > 3 else "")
+    files = tuple(path for one in found for path in one.files)
+    if not any(size(path) for path in files):
+        raise DataError(f"{name} is empty. Give a file with some text in it.")
+    remarks = tuple(note for one in found for note in one.notes)
+    return Source(name, files, config, spools=tuple(spools.values()), remarks=remarks)
 
 
-def _names(folder: Path) -> list[str]:
-    try:
-        return [path.name for path in folder.iterdir()]
-    except OSError:
-        return []
+def _piped(given: str | os.PathLike[str]) -> Spool:
+    if os.fspath(given) == "-":
+        return Spool("standard input", iter(lambda: sys.stdin.buffer.read(CHUNK), b""))
+    return Spool(str(given), chunks(Path(given)))
 
 
 def _is_file(item: object) -> bool:
@@ -241,8 +261,3 @@ def _is_file(item: object) -> bool:
         return isinstance(item, str) and Path(item).is_file()
     except (OSError, ValueError):  # too long for a name, or a NUL inside: it is data
         return False
-
-
-def _standard_input() -> Iterator[bytes]:
-    while part := sys.stdin.buffer.read(CHUNK):
-        yield part

@@ -9,7 +9,7 @@ UNIT if there is any, else between characters. The same data always give the sam
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -127,7 +127,8 @@ class HashPart:
                 sides[0] = before  # the rest of a long sequence stays with its beginning
             before = int(sides[-1]) if len(sides) else before
             kept.put(texts, sides)
-            yield texts.only(sides == self.side)
+            chosen = texts.only(sides == self.side)
+            yield replace(chosen, skipped=texts.skipped) if self.side == TRAIN else chosen
         self.aside.take(kept)
 
     def _sides(self, texts: Texts) -> np.ndarray:
@@ -177,8 +178,10 @@ class PositionPart:
         seen = 0
         for texts in self.blocks():
             size = int((texts.ends - texts.starts).sum())
-            if seen < self.end and seen + size > self.begin:
-                yield _between(texts, self.begin - seen, self.end - seen, size)
+            here = self.begin <= seen < self.end
+            if here or (seen < self.end and seen + size > self.begin):
+                part = _between(texts, self.begin - seen, self.end - seen, size)
+                yield replace(part, skipped=texts.skipped if here else 0)
             seen += size
 
 
@@ -186,10 +189,10 @@ def _between(texts: Texts, begin: int, end: int, size: int) -> Texts:
     """The part of a block from byte `begin` to `end` of its sequences; a cut opens and closes a sequence."""
     if end < size:
         left, _ = _cut(texts, end)
-        texts = Texts(left.data, left.starts, left.ends, left.opens, True, left.skipped)
+        texts = replace(left, closes=True)
     if begin > 0:
         _, right = _cut(texts, begin)
-        texts = Texts(right.data, right.starts, right.ends, True, right.closes, right.skipped)
+        texts = replace(right, opens=True)
     return texts
 
 

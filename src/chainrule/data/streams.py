@@ -6,17 +6,30 @@ import bz2
 import codecs
 import gzip
 import lzma
+import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
 from chainrule.errors import DataError
 
 CHUNK = 1 << 24  # bytes read at once
-COMPRESSED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
-ZSTANDARD = ".zst"
-BROKEN = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError)
+SUFFIXES = (
+    ".gz",
+    ".xz",
+    ".bz2",
+    ".zst",
+)  # hide the suffix that says the format; what is inside says the rest
+BROKEN = (EOFError, zlib.error, lzma.LZMAError)
+# How compressed files begin. None of it is text: the second part of bzip2's mark is there to make sure.
+COMPRESSED: tuple[tuple[re.Pattern[bytes], Callable[..., Any]], ...] = (
+    (re.compile(rb"\x1f\x8b\x08"), gzip.open),
+    (re.compile(rb"\xfd7zXZ\x00"), lzma.open),
+    (re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"), bz2.open),
+)
+ZSTANDARD = re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")
 # The longer marks first: UTF-32's begins like UTF-16's.
 MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -27,41 +40,57 @@ MARKS = (
 )
 
 
-def chunks(path: Path) -> Iterator[bytes]:
-    """The bytes of a file, decompressed if its name says so."""
+def chunks(path: Path, name: str | None = None) -> Iterator[bytes]:
+    """The bytes of a file, decompressed if they are compressed; `name` is what messages call it."""
+    name = name or str(path)
     try:
-        yield from _zstandard(path) if path.suffix == ZSTANDARD else _plain(path)
+        with path.open("rb") as file:
+            beginning = file.peek(16)
+            yield from _zstandard(file, name) if ZSTANDARD.match(beginning) else _plain(file, beginning)
     except BROKEN as error:
-        raise DataError(
-            f"{path} cannot be decompressed ({error or 'it ends too early'}). "
-            "The file is cut short or damaged: fetch or compress it again."
-        ) from error
+        raise _broken(name, error) from error
     except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}.") from error
+        if error.errno is None:  # gzip and bz2 complain of what they read in this way
+            raise _broken(name, error) from error
+        raise DataError(f"{name} cannot be read: {error.strerror}.") from error
 
 
-def _plain(path: Path) -> Iterator[bytes]:
-    with COMPRESSED.get(path.suffix, open)(path, "rb") as file:
-        while chunk := file.read(CHUNK):
-            yield chunk
+def compressed(path: Path) -> bool:
+    """Whether a file begins as compressed ones do."""
+    with path.open("rb") as file:
+        beginning = file.read(16)
+    return any(mark.match(beginning) for mark in (ZSTANDARD, *(mark for mark, _ in COMPRESSED)))
 
 
-def _zstandard(path: Path) -> Iterator[bytes]:
+def _broken(name: str, error: Exception) -> DataError:
+    return DataError(
+        f"{name} cannot be decompressed ({error or 'it ends too early'}). "
+        "The file is cut short or damaged: fetch or compress it again."
+    )
+
+
+def _plain(file: BufferedReader, beginning: bytes) -> Iterator[bytes]:
+    opener = next((opener for mark, opener in COMPRESSED if mark.match(beginning)), None)
+    flow = opener(file, "rb") if opener else file
+    while chunk := flow.read(CHUNK):
+        yield chunk
+
+
+def _zstandard(file: BufferedReader, name: str) -> Iterator[bytes]:
     try:
         import zstandard
     except ImportError as error:
-        raise DataError(f"{path} needs the package zstandard: `pip install zstandard`.") from error
+        raise DataError(f"{name} needs the package zstandard: `pip install zstandard`.") from error
     frame = None
-    with path.open("rb") as file:
-        try:
-            while data := file.read(CHUNK >> 3):
-                while data:
-                    frame = frame or zstandard.ZstdDecompressor().decompressobj()
-                    yield frame.decompress(data)
-                    data = frame.unused_data if frame.eof else b""
-                    frame = None if frame.eof else frame
-        except zstandard.ZstdError as error:
-            raise zlib.error(str(error)) from error
+    try:
+        while data := file.read(CHUNK >> 3):
+            while data:
+                frame = frame or zstandard.ZstdDecompressor().decompressobj()
+                yield frame.decompress(data)
+                data = frame.unused_data if frame.eof else b""
+                frame = None if frame.eof else frame
+    except zstandard.ZstdError as error:
+        raise zlib.error(str(error)) from error
     if frame is not None:  # the library itself is content with half a frame
         raise EOFError
 
@@ -114,7 +143,8 @@ def _valid(text: bytes, name: str, offset: int, line: int, final: bool) -> int:
         line += text.count(b"\n", 0, error.start)
         wrong = text[error.start : error.end]
         raise DataError(
-            f"{name}, line {line}, byte {offset + error.start}: {wrong!r} is no UTF-8. "
+            f"{name}, line {line}, byte {offset + error.start + 1} of the file (both counted from 1): "
+            f"{wrong!r} is no UTF-8. "
             "Say how the file is written, for example `--encoding latin-1`, or use `--codec bytes`, "
             "which reads anything."
         ) from error
@@ -130,9 +160,10 @@ def _recoded(parts: Iterator[bytes], name: str, encoding: str) -> Iterator[bytes
             offset, line = offset + len(part), line + text.count("\n")
         yield decoder.decode(b"", True).encode()
     except UnicodeError as error:
-        start = offset + getattr(error, "start", 0)
+        start = offset + getattr(error, "start", 0) + 1
         raise DataError(
-            f"{name}, about line {line}, byte {start}: not {encoding} ({getattr(error, 'reason', error)}). "
+            f"{name}, about line {line}, byte {start} of the file (both counted from 1): "
+            f"not {encoding} ({getattr(error, 'reason', error)}). "
             "Give the right `--encoding`, or use `--codec bytes`, which reads anything."
         ) from error
 

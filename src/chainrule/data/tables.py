@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+import difflib
 import json
+import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from itertools import chain, groupby
 from pathlib import Path
@@ -14,7 +16,7 @@ from typing import Any
 
 from chainrule.codecs.base import UNIT, Texts
 from chainrule.data.lines import BLOCK
-from chainrule.errors import DataError, suggest
+from chainrule.errors import DataError
 
 RECORD = "\x1e"  # between two sequences of grouped events in a temporary file: ASCII's record separator
 USUAL = "text"  # the column taken when none is named
@@ -22,32 +24,57 @@ USUAL = "text"  # the column taken when none is named
 Cells = tuple[str, ...]
 
 
-def csv_cells(
-    path: Path, lines: Iterable[str], columns: Sequence[str | None], delimiter: str
-) -> Iterator[Cells]:
-    """The named columns of every row; the first row gives the names."""
-    reader = csv.reader(lines, delimiter=delimiter)
+def delimiter(header: str) -> str:
+    """What separates the cells, by the first line: a tab if there is one, else what is there most often."""
+    plain = re.sub('"[^"]*"', "", header)
+    return "\t" if "\t" in plain else max(",;|", key=plain.count)  # a comma wins a draw
+
+
+def csv_reader(lines: Iterable[str]) -> tuple[Any, str]:
+    """A reader of rows, and the delimiter it was told."""
     csv.field_size_limit(1 << 30)
+    rest = iter(lines)
+    held: list[str] = []
+    for line in rest:
+        held.append(line)
+        if line.strip():
+            break
+    found = delimiter(held[-1] if held else "")
+    return csv.reader(chain(held, rest), delimiter=found), found
+
+
+def csv_header(reader: Iterable[list[str]]) -> list[str]:
+    """The names of the columns, which the first row gives."""
+    return next((row for row in reader if row), [])
+
+
+def csv_cells(name: str, lines: Iterable[str], columns: Sequence[str | None]) -> Iterator[Cells]:
+    """The named columns of every row."""
+    reader, found = csv_reader(lines)
     try:
-        header = next(reader, None)
-        if header is None:
+        header = csv_header(reader)
+        if not header:
             return
-        if len(header) == 1 and columns == [None] and _is_number(header[0]):
-            yield (header[0],)  # one column of numbers needs no name
-        places = [header.index(_named(path, name, header)) for name in columns]
+        if _nameless(header, columns):
+            yield (header[0],)
+        places = [header.index(column_of(name, one, header)) for one in columns]
         for row in reader:
-            if row:
-                yield _row(path, reader.line_num, row, header, places)
+            yield _row(f"{name}, line {reader.line_num}", row, header, places) if row else ("",) * len(places)
     except csv.Error as error:
         raise DataError(
-            f"{path}, line {reader.line_num}: {error}. Is it a table of delimiter {delimiter!r}?"
+            f"{name}, line {reader.line_num}: {error}. Is it a table of delimiter {found!r}?"
         ) from error
 
 
-def _row(path: Path, line: int, row: list[str], header: list[str], places: list[int]) -> Cells:
-    if len(row) <= max(places):
+def _nameless(header: Sequence[str], columns: Sequence[str | None]) -> bool:
+    """One column of numbers needs no name: its first line is data."""
+    return len(header) == 1 and list(columns) == [None] and _is_number(header[0])
+
+
+def _row(where: str, row: list[str], header: list[str], places: list[int]) -> Cells:
+    if len(row) <= max(places) or any(row[len(header) :]):
         raise DataError(
-            f"{path}, line {line}: {len(row)} cells where the first line has {len(header)}. "
+            f"{where}: {len(row)} cells where the first line has {len(header)}. "
             "Quote cells that contain the delimiter or a line end."
         )
     return tuple(row[place] for place in places)
@@ -61,66 +88,121 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def jsonl_cells(path: Path, lines: Iterable[str], columns: Sequence[str | None]) -> Iterator[Cells]:
+def jsonl_cells(
+    name: str, lines: Iterable[str], columns: Sequence[str | None], lists: bool = True
+) -> Iterator[Cells]:
     """The named fields of every line; a line may also be just a string, a number or a list."""
+    values, names = Values(lists), list[str]()
     for number, line in enumerate(lines, 1):
-        if not line.strip():
+        where = f"{name}, line {number}"
+        row = json_row(where, line)
+        if row is None:
+            yield ("",) * len(columns)
             continue
-        try:
-            row = json.loads(line)
-        except ValueError as error:
-            raise DataError(
-                f"{path}, line {number}: not JSON ({error}). Expected one value a line."
-            ) from error
-        if not isinstance(row, Mapping):
-            row = {USUAL: row}
-        try:
-            yield tuple(as_text(row[_named(path, name, list(row))]) for name in columns)
-        except DataError as error:
-            raise DataError(f"Line {number}: {error}") from None
+        names = names or [column_of(where, one, list(row)) for one in columns]
+        for one in names:
+            column_of(where, one, list(row))
+        yield values.cells(where, names, [row[one] for one in names])
 
 
-def parquet_cells(path: Path, columns: Sequence[str | None]) -> Iterator[Cells]:
+def json_row(where: str, line: str) -> Mapping[str, Any] | None:
+    """The fields of a line; None if it is blank."""
+    if not line.strip():
+        return None
+    try:
+        row = json.loads(line)
+    except ValueError as error:
+        raise DataError(f"{where}: not JSON ({error}). Expected one value a line.") from error
+    return row if isinstance(row, Mapping) else {USUAL: row}
+
+
+def parquet_cells(
+    name: str, path: Path, columns: Sequence[str | None], lists: bool = True
+) -> Iterator[Cells]:
     """The named columns of every row."""
+    values, row = Values(lists), 0
+    with parquet_file(name, path) as file:
+        names = [column_of(name, one, file.schema_arrow.names) for one in columns]
+        for batch in file.iter_batches(1 << 14, columns=list(dict.fromkeys(names))):
+            for cells in zip(*(batch.column(one).to_pylist() for one in names), strict=True):
+                row += 1
+                yield values.cells(f"{name}, row {row}", names, cells)
+
+
+@contextmanager
+def parquet_file(name: str, path: Path) -> Iterator[Any]:
+    """An open Parquet file; whatever is wrong with it is a DataError."""
     try:
         import pyarrow
         import pyarrow.parquet
     except ImportError as error:
         raise DataError(
-            f"{path} is a Parquet file, and reading it needs pyarrow: `pip install 'chainrule[parquet]'`."
+            f"{name} is a Parquet file, and reading it needs pyarrow: `pip install 'chainrule[parquet]'`."
         ) from error
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
-            names = [_named(path, name, file.schema_arrow.names) for name in columns]
-            for batch in file.iter_batches(1 << 14, columns=list(dict.fromkeys(names))):
-                lists = [batch.column(name).to_pylist() for name in names]
-                yield from (tuple(map(as_text, row)) for row in zip(*lists, strict=True))
+            yield file
     except (pyarrow.ArrowException, OSError) as error:
-        raise DataError(f"{path} cannot be read as Parquet: {error}") from error
+        raise DataError(f"{name} cannot be read as Parquet: {error}") from error
 
 
-def _named(path: Path, name: str | None, header: Sequence[str]) -> str:
-    if name is None and len(header) == 1:
+def column_of(where: str, column: str | None, header: Sequence[str]) -> str:
+    """The column a user means: the one named, the only one, or the usual one."""
+    if column is None and len(header) == 1:
         return header[0]
-    if name is None and USUAL in header:
+    if column is None and USUAL in header:
         return USUAL
     listed = ", ".join(header)
-    if name is None:
-        raise DataError(f"{path} has several columns. Choose one with --column: {listed}.")
-    if name not in header:
-        raise DataError(f"{path} has no column {name!r}. {suggest(name, header)} Its columns are {listed}.")
-    return name
+    if column is None:
+        raise DataError(f"{where}: there are several columns. Choose one with --column: {listed}.")
+    if column not in header:
+        near = difflib.get_close_matches(column, header, n=1)
+        hint = f"Did you mean {near[0]!r}? " if near else ""
+        raise DataError(f"{where}: there is no column {column!r}. {hint}The columns are: {listed}.")
+    return column
+
+
+def column_note(where: str, header: Sequence[str]) -> str:
+    """Which column was taken when none was named, a sentence for people."""
+    if _nameless(header, [None]):
+        return "column: the only one; it has no name, its first line is a number"
+    others = "the only one" if len(header) == 1 else f"of {', '.join(header)}"
+    return f"column: {column_of(where, None, header)} ({others})"
+
+
+class Values:
+    """Cells as text. If `lists` may come and the data's first value is one, lists are sequences of symbols.
+
+    Anywhere else a list is an error, and so is an object: neither is a symbol.
+    """
+
+    def __init__(self, lists: bool) -> None:
+        self.lists: bool | None = None if lists else False  # None: the first value is still to come
+
+    def cells(self, where: str, names: Sequence[str], row: Sequence[Any]) -> Cells:
+        """A row as text; the first cell is the data's."""
+        if self.lists is None and row[0] is not None:
+            self.lists = isinstance(row[0], list)
+        places = zip(names, row, (self.lists, *(False for _ in row[1:])), strict=True)
+        return tuple(self._text(f"{where}, column {name!r}", value, lists) for name, value, lists in places)
+
+    def _text(self, where: str, value: Any, lists: bool | None) -> str:
+        if isinstance(value, list) and lists:
+            return "".join(symbol(self._text(where, item, False)) + UNIT for item in value)
+        if isinstance(value, list | Mapping):
+            kind = "a list" if isinstance(value, list) else "an object"
+            raise DataError(
+                f"{where}: {kind} ({value!r:.40}) where a text or a number was expected. "
+                "Choose another --column, or write the value as text."
+            )
+        return as_text(value)
 
 
 def as_text(value: Any) -> str:
-    """A cell as text; the items of a list are symbols; a missing value says nothing."""
-    if value is None:
-        return ""
+    """A plain value as text; a missing one says nothing."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, list | tuple):
-        return "".join(symbol(as_text(item)) + UNIT for item in value)
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, Mapping) else str(value)
+    return "" if value is None else str(value)
 
 
 def symbol(cell: str) -> str:
@@ -198,9 +280,13 @@ def grouped(tables: Iterable[Iterable[Cells]], grouping: bool, sorting: bool) ->
         base.executemany(
             "insert into events values (?, ?, ?)", _placed(chain.from_iterable(tables), grouping, sorting)
         )
-        found = base.execute("select place, value from events order by place, position, rowid")
+        found = base.execute(
+            "select place, value from events where value != '' order by place, position, rowid"
+        )
         for _, events in groupby(found, key=lambda row: row[0]):
             yield (UNIT.join(value for _, value in events) + RECORD).encode()
+        ((empty,),) = base.execute("select count(*) from events where value = ''")
+        yield RECORD.encode() * empty  # whoever reads them counts them as skipped
 
 
 def _placed(cells: Iterable[Cells], grouping: bool, sorting: bool) -> Iterator[tuple[int, float | str, str]]:
@@ -208,5 +294,8 @@ def _placed(cells: Iterable[Cells], grouping: bool, sorting: bool) -> Iterator[t
     for value, *keys in cells:
         place = places.setdefault(keys[0], len(places)) if grouping else 0
         position = keys[-1] if sorting else ""
-        if value.strip():
-            yield place, float(position) if _is_number(position) else position, symbol(value)
+        yield (
+            place,
+            float(position) if _is_number(position) else position,
+            symbol(value if value.strip() else ""),
+        )

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from chainrule.decode.cursor import advance, begin
-from chainrule.decode.filters import best
+from chainrule.decode.filters import best, only, without
 from chainrule.errors import ConfigError
 from chainrule.models.base import Model
 from chainrule.symbols import EOS
@@ -77,10 +77,22 @@ def beam(
     *,
     length_penalty: float = 0.0,
     stop: Sequence[int] = (EOS,),
+    never: Sequence[int] = (),
+    first: Sequence[int] | None = None,
     source: object = None,
 ) -> list[Hypothesis]:
     """The `width` best continuations found of at most `length` symbols, best first."""
-    found = search(model, prompt, width, length, length_penalty=length_penalty, stop=stop, source=source)
+    found = search(
+        model,
+        prompt,
+        width,
+        length,
+        length_penalty=length_penalty,
+        stop=stop,
+        never=never,
+        first=first,
+        source=source,
+    )
     return list(found.hypotheses)
 
 
@@ -92,11 +104,14 @@ def search(
     *,
     length_penalty: float = 0.0,
     stop: Sequence[int] = (EOS,),
+    never: Sequence[int] = (),
+    first: Sequence[int] | None = None,
     source: object = None,
 ) -> Found:
     """Beam search. Finished hypotheses hold a place of the beam against growing ones, and are never lost.
 
-    Equally good ones are ranked by the rank of what they continue, then by id.
+    Equally good ones are ranked by the rank of what they continue, then by id. Symbols of `never` are not
+    spoken, and the first one is of `first`, if given; the probabilities are the model's own all the same.
     """
     if width < 1:
         raise ConfigError(f"The beam must be at least 1 wide, not {width}.")
@@ -104,7 +119,10 @@ def search(
     nodes: list[Node] = []
     live: list[int | None] = [None]  # the node each row of the cursor has read to
     for size in range(1, length + 1):
-        grown = _grow(cursor.logs, nodes, live, width, stop)
+        logs = without(cursor.logs, never)  # (K, V)
+        grown = _grow(
+            only(logs, first) if size == 1 and first is not None else logs, nodes, live, width, stop
+        )
         if not grown:
             break
         kept = _keep(grown, [node for node in nodes if node.finished], width, length_penalty)

@@ -8,7 +8,7 @@ import numpy as np
 
 from chainrule.decode.beam import Hypothesis, beam
 from chainrule.decode.cursor import begin
-from chainrule.decode.filters import best
+from chainrule.decode.filters import best, only, without
 from chainrule.models.base import Model
 from chainrule.symbols import EOS
 
@@ -16,12 +16,22 @@ WIDTH = 8  # a beam at least this wide, however few continuations are asked for
 
 
 def next_symbols(
-    model: Model, prompt: Sequence[int] | np.ndarray, k: int, *, source: object = None
+    model: Model,
+    prompt: Sequence[int] | np.ndarray,
+    k: int,
+    *,
+    never: Sequence[int] = (),
+    among: Sequence[int] | None = None,
+    source: object = None,
 ) -> list[tuple[int, float]]:
-    """The `k` likeliest next symbols with their log-probability, best first, impossible ones left out."""
-    logs = begin(model, prompt, source).logs[0]  # (V,)
-    ids = best(logs[None], k)[0].nonzero()[:, 0].tolist() if k > 0 else []
-    ranked = sorted((-float(logs[id]), id) for id in ids)
+    """The `k` likeliest next symbols with their log-probability, best first, impossible ones left out.
+
+    Those of `never` are left out too, and with `among` all but those.
+    """
+    logs = without(begin(model, prompt, source).logs, never)  # (1, V)
+    [row] = logs if among is None else only(logs, among)  # (V,)
+    ids = best(row[None], k)[0].nonzero()[:, 0].tolist() if k > 0 else []
+    ranked = sorted((-float(row[id]), id) for id in ids)
     return [(id, -cost) for cost, id in ranked if cost < float("inf")]
 
 
@@ -32,7 +42,11 @@ def continuations(
     length: int,
     *,
     stop: Sequence[int] = (EOS,),
+    never: Sequence[int] = (),
+    first: Sequence[int] | None = None,
     source: object = None,
 ) -> list[Hypothesis]:
-    """The `k` likeliest continuations found of at most `length` symbols, best first."""
-    return beam(model, prompt, max(2 * k, WIDTH), length, stop=stop, source=source)[:k]
+    """The `k` likeliest continuations found of 1 to `length` symbols, best first; merely to stop is none."""
+    width = max(2 * k, WIDTH)
+    found = beam(model, prompt, width, length, stop=stop, never=never, first=first, source=source)
+    return [one for one in found if any(id not in stop for id in one.ids)][:k]

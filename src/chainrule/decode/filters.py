@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -34,6 +35,19 @@ class Filters:
         logits = temperature(logits, self.temperature)
         logits = logits if self.top_k is None else top_k(logits, self.top_k)
         return logits if self.top_p is None else top_p(logits, self.top_p)
+
+
+def without(logits: Tensor, never: Sequence[int]) -> Tensor:
+    """The same with these ids made impossible; the others keep their values."""
+    if not never:
+        return logits
+    return logits.index_fill(-1, torch.tensor(list(never), device=logits.device), -torch.inf)
+
+
+def only(logits: Tensor, ids: Sequence[int]) -> Tensor:
+    """The same with all but these ids made impossible."""
+    kept = torch.tensor(list(ids), device=logits.device, dtype=torch.long)
+    return torch.full_like(logits, -torch.inf).index_copy(-1, kept, logits[..., kept])
 
 
 def temperature(logits: Tensor, heat: float) -> Tensor:

@@ -9,7 +9,7 @@ import torch
 from torch import Generator, Tensor
 
 from chainrule.decode.cursor import advance, begin
-from chainrule.decode.filters import Filters
+from chainrule.decode.filters import Filters, without
 from chainrule.models.base import Model
 from chainrule.symbols import EOS, PAD
 
@@ -24,11 +24,20 @@ def sample(
     generator: Generator,
     filters: Filters = PLAIN,
     stop: Sequence[int] = (EOS,),
+    never: Sequence[int] = (),
     source: object = None,
 ) -> Iterator[int]:
-    """Continue `prompt` by at most `length` symbols; a symbol of `stop` is given and ends it."""
+    """Continue `prompt` by at most `length` symbols; a symbol of `stop` is given and ends it, `never` is not drawn."""
     steps = sample_rows(
-        model, prompt, length, 1, generator=generator, filters=filters, stop=stop, source=source
+        model,
+        prompt,
+        length,
+        1,
+        generator=generator,
+        filters=filters,
+        stop=stop,
+        never=never,
+        source=source,
     )
     return (row for [row] in steps if row != PAD)
 
@@ -39,11 +48,21 @@ def greedy(
     length: int,
     *,
     stop: Sequence[int] = (EOS,),
+    never: Sequence[int] = (),
     source: object = None,
 ) -> Iterator[int]:
     """Continue `prompt` by the best symbol each time, the lowest id of equally good ones."""
     best = Filters(temperature=0.0)
-    return sample(model, prompt, length, generator=Generator(), filters=best, stop=stop, source=source)
+    return sample(
+        model,
+        prompt,
+        length,
+        generator=Generator(),
+        filters=best,
+        stop=stop,
+        never=never,
+        source=source,
+    )
 
 
 def sample_rows(
@@ -55,6 +74,7 @@ def sample_rows(
     generator: Generator,
     filters: Filters = PLAIN,
     stop: Sequence[int] = (EOS,),
+    never: Sequence[int] = (),
     source: object = None,
 ) -> Iterator[list[int]]:
     """Continue `prompt` in `rows` ways side by side: each step gives an id a row, PAD for rows that ended."""
@@ -63,7 +83,7 @@ def sample_rows(
     for left in range(length - 1, -1, -1):
         # One number for every row, ended or not: a row's luck does not depend on when the others end.
         luck = torch.rand(rows, generator=generator, dtype=torch.float64)
-        drawn = draw(filters(cursor.logs.cpu()), luck[going])  # (going,)
+        drawn = draw(filters(without(cursor.logs.cpu(), never)), luck[going])  # (going,)
         yield torch.full((rows,), PAD).index_put((going,), drawn).tolist()
         on = torch.isin(drawn, torch.tensor([PAD, *stop]), invert=True).nonzero()[:, 0]
         if not left or not len(on):

@@ -51,7 +51,7 @@ def export_arpa(model: Ngram, codec: Codec, path: Path) -> int:
         )
     names = _names(codec)
     absent = [PAD, MASK]
-    sizes = [model.sizes[0] - len(absent), *model.sizes[1:]]
+    sizes = model.sizes
     with _writing(path) as file, progress("writing ARPA", sum(sizes)) as advance:
         file.write("\\data\\\n" + "".join(f"ngram {n}={size}\n" for n, size in enumerate(sizes, 1)))
         for n in range(1, len(sizes) + 1):

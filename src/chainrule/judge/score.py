@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
 from chainrule.errors import ModelError
 from chainrule.models.base import BATCH, Model
-from chainrule.symbols import BOS
+from chainrule.symbols import BOS, UNK
 
+LOG2 = math.log(2.0)
 PIECE = 1 << 20  # positions scored at once; a longer sequence is still scored whole
 
 
@@ -24,15 +25,11 @@ class Score:
     bytes: int = 0  # of the original text
     unknown: int = 0  # symbols the alphabet lacks
     impossible: int = 0  # symbols the model gave probability zero
+    known_log2prob: float = 0.0  # of the symbols that are not UNK
+    known: int = 0  # how many those are
 
     def __add__(self, other: Score) -> Score:
-        return Score(
-            self.log2prob + other.log2prob,
-            self.symbols + other.symbols,
-            self.bytes + other.bytes,
-            self.unknown + other.unknown,
-            self.impossible + other.impossible,
-        )
+        return Score(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(Score)))
 
     @property
     def bits(self) -> float:
@@ -46,16 +43,28 @@ class Score:
 
     @property
     def bits_per_byte(self) -> float:
-        """Cross-entropy per byte of the original text: the same scale for every alphabet; 0 of nothing."""
+        """Cross-entropy per byte of the original text; 0 of nothing.
+
+        It is one scale for all alphabets that can write the text down: what `unknown` counts is never spelled.
+        """
         return _share(self.bits, self.bytes)
 
     @property
     def perplexity(self) -> float:
         """Among how many equally likely symbols the model hesitated; infinite if the impossible happened."""
-        try:
-            return math.pow(2.0, self.bits_per_symbol)
-        except OverflowError:
-            return math.inf
+        return _power(self.bits_per_symbol)
+
+    @property
+    def perplexity_known(self) -> float:
+        """Perplexity without the unknown symbols, a literal `<unk>` included, as KenLM prints it too."""
+        return _power(_share(0.0 - self.known_log2prob, self.known))
+
+
+def _power(bits: float) -> float:
+    try:
+        return math.pow(2.0, bits)
+    except OverflowError:
+        return math.inf
 
 
 def _share(total: float, count: int) -> float:
@@ -84,7 +93,28 @@ def measure(ids: np.ndarray, logs: np.ndarray) -> Score:
     """The sums over natural log-probabilities, one per position of `ids`."""
     total = float(logs.sum(dtype=np.float64))
     impossible = 0 if math.isfinite(total) else _impossible(logs)
-    return Score(total / math.log(2.0), len(ids) - int(np.count_nonzero(ids == BOS)), impossible=impossible)
+    symbols, unknown = len(ids) - int(np.count_nonzero(ids == BOS)), ids == UNK
+    unknowns = int(np.count_nonzero(unknown))
+    known = float(logs[~unknown].sum(dtype=np.float64)) if unknowns else total
+    return Score(total / LOG2, symbols, 0, 0, impossible, known / LOG2, symbols - unknowns)
+
+
+def measure_each(ids: np.ndarray, logs: np.ndarray) -> list[Score]:
+    """The sums over each sequence of flat `ids`."""
+    starts = np.flatnonzero(ids == BOS)
+    if not len(starts):
+        return []
+    _impossible(logs)  # refuses NaN
+    spelled = ids != UNK
+    floats = [logs.astype(np.float64), np.where(spelled, logs, 0.0)]
+    counts = [ids != BOS, np.isneginf(logs), spelled & (ids != BOS)]
+    totals, sure = (np.add.reduceat(one, starts) / LOG2 for one in floats)
+    symbols, impossible, known = (np.add.reduceat(one.astype(np.int64), starts) for one in counts)
+    columns = (one.tolist() for one in (totals, symbols, impossible, sure, known))
+    return [
+        Score(total, size, 0, 0, zero, some, left)
+        for total, size, zero, some, left in zip(*columns, strict=True)
+    ]
 
 
 def _impossible(logs: np.ndarray) -> int:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 CHUNK = 1 << 22  # most logits held at once while scoring (B * T * V), 16 MiB of float32
 BATCH = 64  # rows scored side by side unless told otherwise
 WINDOW = 256  # symbols of a row read at once while scoring; the state is carried from window to window
+LONG, WARM = 4096, 512  # symbols of a sequence read in one go, and read again before going on
 
 
 @dataclass(frozen=True)
@@ -188,13 +189,13 @@ def carried(context: int) -> int:
     return (context - 1) // 2
 
 
-def stretches(lengths: np.ndarray, context: int | None) -> Stretches:
+def stretches(lengths: np.ndarray, context: int | None, again: int | None = None) -> Stretches:
     """How sequences of these lengths are read by a model that holds `context` symbols (None: no limit).
 
     Scoring and decoding both read by this rule, so that a sequence scores what it was generated with.
     """
     limit = int(lengths.max(initial=2)) if context is None else context
-    again = carried(limit)
+    again = carried(limit) if again is None else again
     step = limit - 1 - again
     rows = 1 + np.maximum(0, -((limit - lengths) // step))
     sequence = np.repeat(np.arange(len(lengths)), rows)
@@ -215,9 +216,14 @@ def sequences(ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def score_left(model: Model, ids: np.ndarray, batch: int = BATCH) -> np.ndarray:
-    """`score_ids` of a model that reads left to right: rows of similar length side by side, in windows."""
+    """`score_ids` of a model that reads left to right: rows of similar length side by side, in windows.
+
+    A sequence longer than LONG, such as a whole book, is read in parts side by side, each after the WARM symbols
+    before it: one after another would leave most of the machine idle, and what lies further back hardly matters.
+    """
     starts, lengths = sequences(ids)
-    cut = stretches(lengths - 1, model.context)
+    long = model.context is None and lengths.max(initial=0) > LONG
+    cut = stretches(lengths - 1, LONG, WARM) if long else stretches(lengths - 1, model.context)
     logs = np.zeros(len(ids), np.float32)
     for rows in in_batches(np.argsort(cut.length, kind="stable"), batch):
         begin = starts[cut.sequence[rows]] + cut.offset[rows]

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from chainrule.models.base import Model, ModelConfig
+from chainrule.config import option
+from chainrule.errors import ModelError
+from chainrule.models.base import Model, ModelConfig, State
+from chainrule.nn.dropout import Dropout, embed
+from chainrule.nn.softmax import START, Output
 
 
 class Neural(nn.Module, Model):
@@ -52,11 +57,106 @@ class Neural(nn.Module, Model):
             torch.manual_seed(seed)
             return cls(config).eval()
 
+    def loss(
+        self, tokens: Tensor, targets: Tensor, state: State, smoothing: float = 0.0
+    ) -> tuple[Tensor, State]:
+        """What training makes small: the sum of nats over targets (B, T) that are not PAD, and the new memory."""
+        if smoothing:
+            raise ModelError(f"{type(self).__name__} knows no label smoothing. Train it without.")
+        logs, state = self.score(tokens, targets, state)
+        return -logs.sum(), state
+
     def arrays(self) -> Mapping[str, np.ndarray]:
-        return {name: value.detach().cpu().numpy() for name, value in self.state_dict().items()}
+        """A tensor that two layers share is kept once, under its first name."""
+        values, first = self.state_dict(), self._first_names()
+        return {name: values[name].detach().cpu().numpy() for name in values if first[name] == name}
 
     @classmethod
     def from_arrays(cls, config: Any, arrays: Mapping[str, np.ndarray]) -> Self:
         model = cls(config)
-        model.load_state_dict({name: torch.from_numpy(np.array(value)) for name, value in arrays.items()})
+        values = {name: torch.from_numpy(np.array(value)) for name, value in arrays.items()}
+        shared = {name: values[first] for name, first in model._first_names().items() if first in values}
+        model.load_state_dict(values | shared)
         return model.eval()
+
+    def _first_names(self) -> dict[str, str]:
+        """For every name of a tensor, the first name of the same tensor."""
+        first: dict[int, str] = {}
+        return {
+            name: first.setdefault(id(value), name) for name, value in self.state_dict(keep_vars=True).items()
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class NeuralConfig(ModelConfig):
+    """What all models that begin with vectors of symbols and end with a softmax are told."""
+
+    layers: int = option(1, "how many layers lie above each other", low=1, high=64)
+    width: int = option(256, "how many numbers a layer computes with", low=1)
+    embedding: int | None = option(None, "width of the vectors of symbols; as --width if not given", low=1)
+    tied: str = option(
+        "auto",
+        "one table of vectors for reading and speaking; auto: if widths match",
+        choices=("auto", "yes", "no"),
+    )
+    dropout: float = option(0.0, "share of numbers dropped between layers while training", low=0.0, high=0.99)
+    embedding_dropout: float = option(0.0, "share of symbols left out while training", low=0.0, high=0.99)
+    samples: int = option(0, "train with so many sampled symbols instead of all; 0: all of them", low=0)
+    coarse: bool = option(
+        False, "train with products in bfloat16: almost twice as fast where the machine has them"
+    )
+
+    @property
+    def vector(self) -> int:
+        """The width of the vectors of symbols."""
+        return self.embedding or self.width
+
+    @property
+    def shared(self) -> bool:
+        """Whether reading and speaking use one table."""
+        return self.tied == "yes" or (self.tied == "auto" and self.vector == self.width)
+
+
+class Speaker(Neural):
+    """A model with vectors of symbols at one end and a softmax over them at the other; `read` is the family's.
+
+    With one table for both ends, hidden vectors of another width are brought to that of the table by `bridge`.
+    """
+
+    config: NeuralConfig
+
+    def __init__(self, config: NeuralConfig, spoken_from: int, kind: str = "plain") -> None:
+        """`spoken_from` is the width of the hidden vectors."""
+        super().__init__(config)
+        self.embedding = nn.Embedding(config.alphabet, config.vector)
+        nn.init.uniform_(self.embedding.weight, -START, START)
+        fits = not config.shared or spoken_from == config.vector
+        self.bridge = nn.Identity() if fits else nn.Linear(spoken_from, config.vector, bias=False)
+        table = self.embedding.weight if config.shared else None
+        width = config.vector if config.shared else spoken_from
+        self.output = Output(width, config.alphabet, config.silent, table)
+        self.dropout = Dropout(config.dropout, kind)
+
+    def vectors(self, tokens: Tensor) -> Tensor:
+        """The vectors (B, T, E) of symbols (B, T), with dropout while training."""
+        found = embed(tokens, self.embedding.weight, self.config.embedding_dropout, self.training)
+        return self.dropout(found)  # type: ignore[no-any-return]
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        return self.output.logits(hidden)
+
+    def loss(
+        self, tokens: Tensor, targets: Tensor, state: State, smoothing: float = 0.0
+    ) -> tuple[Tensor, State]:
+        hidden, state = self.read(tokens, state)  # (B, T, D)
+        rows, wanted = hidden.flatten(0, 1), targets.flatten()  # (B T, D), (B T,)
+        if self.training and self.config.samples:
+            return self.output.sampled_loss(rows, wanted, self.config.samples), state
+        return self.output.loss(rows, wanted, smoothing, self.training and self.config.coarse), state
+
+    def score(self, tokens: Tensor, targets: Tensor, state: State) -> tuple[Tensor, State]:
+        if torch.is_grad_enabled():
+            return super().score(tokens, targets, state)
+        hidden, state = self.read(tokens, state)  # (B, T, D)
+        found = self.output.score(hidden.flatten(0, 1), targets.flatten())  # (B T,)
+        return found.view(targets.shape).float(), state

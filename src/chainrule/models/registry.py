@@ -12,6 +12,10 @@ from chainrule.models.base import Model
 # name -> (module that defines it, one line for `chainrule models`); listed, so that asking imports nothing.
 BUILT_IN: dict[str, tuple[str, str]] = {
     "ngram": ("chainrule.models.ngram", "counts of the last few symbols, smoothed; trained in seconds"),
+    "window": ("chainrule.models.window", "a feed-forward network over the last few symbols"),
+    "rnn": ("chainrule.models.rnn", "a plain recurrent network: one vector of memory per layer"),
+    "lstm": ("chainrule.models.lstm", "a recurrent network with gated memory; the best small model of text"),
+    "gru": ("chainrule.models.gru", "a recurrent network with fewer gates than an LSTM"),
 }
 M = TypeVar("M", bound=type[Model])
 _FAMILIES: dict[str, type[Model]] = {}

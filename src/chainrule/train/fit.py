@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from chainrule.bundle import Bundle
+from chainrule.codecs.choose import Choice
 from chainrule.codecs.registry import codec as codec_named
-from chainrule.config import Config, flag, visible
+from chainrule.config import refuse_unknown, share
 from chainrule.data.corpus import Corpus
 from chainrule.data.dataset import Prepared, prepare, suggest_codec
 from chainrule.data.sources import Given, ReadConfig, read
-from chainrule.errors import ConfigError, suggest
+from chainrule.errors import ConfigError
 from chainrule.judge.score import Score, score_ids
 from chainrule.models.base import Model, ModelConfig
 from chainrule.models.registry import family
 from chainrule.progress import Progress
 from chainrule.progress import progress as shown
 
-FIGURES = ("perplexity", "bits_per_symbol", "bits_per_byte", "symbols", "unknown", "log2prob")
+FIGURES = (
+    "perplexity",
+    "bits_per_symbol",
+    "bits_per_byte",
+    "symbols",
+    "unknown",
+    "log2prob",
+    "perplexity_known",
+)
 
 
 def fit(
@@ -37,30 +45,28 @@ def fit(
     `options` are settings of the family (`order=5`), of the codec (`vocab="10k"`) and of reading (`column="text"`).
     """
     kind = family(model)
-    config = ReadConfig.from_values(_share(options, ReadConfig))
+    config = ReadConfig.from_values(share(options, ReadConfig))
     source = read(data, config)
-    codec, why = (codec, "as asked") if codec else suggest_codec(source, config)
-    alphabet = codec_named(codec)
-    _refuse_unknown(options, ReadConfig, kind.Config, alphabet.Config)
-    settings = kind.Config.from_values(_share(options, kind.Config))
-    chosen = _share(options, alphabet.Config)
-    prepared = prepare(source, valid, test, codec=codec, settings=chosen, config=config)
+    choice = Choice(codec, "as asked") if codec else suggest_codec(source, config)
+    alphabet = codec_named(choice.name)
+    refuse_unknown(options, ReadConfig, kind.Config, alphabet.Config)
+    settings = kind.Config.from_values(share(options, kind.Config))
+    chosen = {**choice.settings, **share(options, alphabet.Config)}
+    prepared = prepare(source, valid, test, codec=choice.name, settings=chosen, config=config)
     learnt = _learn(kind, settings, prepared, progress)
-    notes = (f"codec: {codec} ({why})", f"data: {prepared.data.how}", *getattr(learnt, "notes", ()))
+    notes = (*_data_notes(prepared, choice), *getattr(learnt, "notes", ()))
     return Bundle(prepared.codec, learnt, _card(learnt, prepared, notes, progress))
 
 
-def _share(options: Mapping[str, Any], config: type[Config]) -> dict[str, Any]:
-    """Those of the options that are settings of one config."""
-    names = {setting.name for setting in visible(config)}
-    return {name: value for name, value in options.items() if name in names}
-
-
-def _refuse_unknown(options: Mapping[str, Any], *configs: type[Config]) -> None:
-    known = {setting.name for config in configs for setting in visible(config)}
-    for name in options:
-        if name not in known:
-            raise ConfigError(f"There is no option {name!r} ({flag(name)}). {suggest(name, known)}")
+def _data_notes(prepared: Prepared, choice: Choice) -> list[str]:
+    """What was chosen and left out while reading."""
+    skipped = f"{prepared.skipped:,} blank lines or empty cells were skipped"
+    told = [
+        f"codec: {choice.name} ({choice.reason})",
+        f"data: {prepared.data.how}",
+        *prepared.data.source.notes,
+    ]
+    return [*told, skipped] if prepared.skipped else told
 
 
 def _learn(kind: type[Model], settings: ModelConfig, prepared: Prepared, progress: Progress) -> Model:

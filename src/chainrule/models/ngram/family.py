@@ -216,8 +216,9 @@ class Ngram(Model):
 
     @property
     def sizes(self) -> list[int]:
-        """How many n-grams of each order it knows; single symbols are all ids but PAD and MASK."""
-        return [int(high - low) for low, high in zip(self.levels[1:-1], self.levels[2:], strict=True)]
+        """How many n-grams of each order it knows; PAD and MASK are none."""
+        single, *longer = np.diff(self.levels)[1:].tolist()
+        return [single - 2, *longer]
 
 
 def _pieces(ids: np.ndarray) -> list[slice]:

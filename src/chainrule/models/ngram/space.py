@@ -38,8 +38,13 @@ class Space:
         cuts = np.linspace(low, high, min(parts, max(1, high - low)) + 1).astype(np.int64).tolist()
         spans = list(pairwise(cuts))
         with self.progress(title, high - low) as step:
+
+            def one(span: Span) -> None:
+                work(span)
+                step(span[1] - span[0])
+
             for at in range(0, len(spans), self.batch):
-                in_threads(lambda span: (work(span), step(span[1] - span[0])), spans[at : at + self.batch])
+                in_threads(one, spans[at : at + self.batch])
                 self.rest()
 
 

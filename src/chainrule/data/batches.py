@@ -1,0 +1,124 @@
+"""Ids in the shape gradients are learnt from: a step's tokens and, one place on, its targets.
+
+Two ways, chosen by the data. `Streams`: long or running text is cut into rows that are read side by side, window
+after window, each going on where it stopped. `Buckets`: separate sequences of about equal length side by side.
+Both give batch number `i` of an epoch without having given the ones before: stopping and resuming is exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from chainrule.data.corpus import Corpus
+from chainrule.symbols import BOS, PAD
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What one step reads and is asked for."""
+
+    tokens: np.ndarray  # (B, T) int64
+    targets: np.ndarray  # (B, T) int64, PAD where nothing is asked
+    goes_on: bool  # rows continue those of the batch before: memory is carried
+
+    @property
+    def symbols(self) -> int:
+        """How many symbols are to be predicted."""
+        return int(np.count_nonzero(self.targets != PAD))
+
+
+class Batches(Protocol):
+    """All batches of the data, epoch by epoch."""
+
+    def __len__(self) -> int:
+        """Batches in an epoch."""
+
+    def batch(self, epoch: int, number: int) -> Batch:
+        """One batch; the same arguments always give the same one."""
+
+
+@dataclass(frozen=True)
+class Streams:
+    """Running text in `rows` parallel streams, `window` symbols at a time.
+
+    Every epoch begins somewhere else, so that windows are not cut at the same places again.
+    """
+
+    ids: np.ndarray
+    rows: int
+    window: int
+    seed: int = 0
+
+    @property
+    def length(self) -> int:
+        """Symbols in each row."""
+        return (len(self.ids) - 1) // self.rows
+
+    def __len__(self) -> int:
+        return max(1, -(-self.length // self.window))
+
+    def batch(self, epoch: int, number: int) -> Batch:
+        shift = int(np.random.default_rng([self.seed, epoch]).integers(len(self.ids))) if epoch else 0
+        low, high = number * self.window, min((number + 1) * self.window, self.length)
+        begins = np.arange(self.rows, dtype=np.int64)[:, None] * self.length
+        places = (begins + np.arange(low, high + 1)[None] + shift) % len(self.ids)  # (B, T + 1)
+        ids = np.asarray(self.ids[places], np.int64)
+        targets = np.where(ids[:, 1:] == BOS, PAD, ids[:, 1:])
+        return Batch(ids[:, :-1], targets, number > 0)
+
+
+class Buckets:
+    """Separate sequences, those of similar length together, about `symbols` a batch, in a new order every epoch."""
+
+    def __init__(self, corpus: Corpus, symbols: int, longest: int, seed: int = 0) -> None:
+        self.ids, self.seed = corpus.ids, seed
+        starts = corpus.starts
+        lengths = np.diff(starts, append=len(corpus.ids)) - 1  # what is read of each: all but its EOS
+        self.starts, self.lengths = _cut(starts, lengths, longest)
+        self.groups = list(_groups(self.lengths, symbols))
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    def batch(self, epoch: int, number: int) -> Batch:
+        order = np.random.default_rng([self.seed, epoch]).permutation(len(self.groups))
+        rows = self.groups[order[number]]
+        lengths = self.lengths[rows][:, None]
+        columns = np.arange(int(lengths.max()))[None]
+        real = columns < lengths  # (B, T)
+        places = np.where(real, self.starts[rows][:, None] + columns, 0)
+        tokens = np.where(real, self.ids[places], PAD).astype(np.int64)
+        targets = np.where(real, self.ids[places + 1], PAD).astype(np.int64)
+        return Batch(tokens, targets, False)
+
+
+def _cut(starts: np.ndarray, lengths: np.ndarray, longest: int) -> tuple[np.ndarray, np.ndarray]:
+    """Sequences as pieces of at most `longest` symbols; a piece other than the first begins in mid-sequence."""
+    many = np.maximum(1, -(-lengths // longest))
+    sequence = np.repeat(np.arange(len(starts)), many)
+    turn = np.arange(len(sequence)) - np.repeat(np.cumsum(many) - many, many)
+    return starts[sequence] + turn * longest, np.minimum(longest, lengths[sequence] - turn * longest)
+
+
+def _groups(lengths: np.ndarray, symbols: int) -> Iterator[np.ndarray]:
+    """Sequences of similar length, as many as make about `symbols` symbols with padding."""
+    order = np.argsort(lengths, kind="stable")
+    begin = 0
+    while begin < len(order):
+        end = begin + 1
+        while end < len(order) and (end + 1 - begin) * lengths[order[end]] <= symbols:
+            end += 1
+        yield order[begin:end]
+        begin = end
+
+
+def batches_for(corpus: Corpus, rows: int, window: int, carry: bool, seed: int) -> Batches:
+    """Streams when memory is to be carried or there is one sequence only, else buckets."""
+    if carry or corpus.sequences == 1:
+        rows = max(1, min(rows, (len(corpus.ids) - 1) // 2))
+        return Streams(corpus.ids, rows, window, seed)
+    return Buckets(corpus, rows * window, 4 * window, seed)

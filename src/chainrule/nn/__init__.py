@@ -1,0 +1,1 @@
+"""Layers that know neither files nor settings: numbers in, numbers out, memory in, memory out."""

@@ -1,0 +1,174 @@
+"""Recurrent layers: (B, T, I) -> (B, T, D), memory in, memory out, nothing kept on modules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from chainrule.nn import tap
+from chainrule.nn.cells import Cell, Memory, after
+from chainrule.nn.dropout import Dropout, dropped
+from chainrule.symbols import PAD
+
+
+class OneWay(nn.Module):
+    """One layer that reads in one direction.
+
+    Rows may end early: after `lengths` (B,) symbols; what comes then changes no memory and its hidden vectors
+    mean nothing. None: no row does. `coarse` layers train with products in bfloat16 where torch has the loop, and
+    answer with full precision.
+    """
+
+    def __init__(
+        self, cell: Cell, *, backward: bool = False, weight_drop: float = 0.0, coarse: bool = False
+    ) -> None:
+        super().__init__()
+        self.coarse = coarse
+        self.cell = cell
+        self.backward = backward
+        self.weight_drop = weight_drop
+
+    @property
+    def width(self) -> int:
+        """D."""
+        return self.cell.width
+
+    def start(self, batch: int) -> Memory:
+        """The memory of having read nothing."""
+        return (self.cell.bias.new_zeros(batch, self.width),) * self.cell.memories
+
+    def forward(
+        self, vectors: Tensor, memory: Memory, lengths: Tensor | None = None
+    ) -> tuple[Tensor, Memory]:
+        if vectors.shape[1] == 0:
+            return vectors.new_empty(*vectors.shape[:2], self.width), memory
+        if self.backward:
+            vectors = turned(vectors, lengths)
+        weight = dropped(self.cell.hidden_weight, self.weight_drop, self.training)  # (G D, D)
+        run = self._fused if self.cell.fused and not tap.is_heard(self) else self._loop
+        values, memory = run(vectors.transpose(0, 1), memory, weight, lengths)  # (T, B, D)
+        hidden = values.transpose(0, 1)  # (B, T, D)
+        return turned(hidden, lengths) if self.backward else hidden, memory
+
+    def _fused(
+        self, vectors: Tensor, memory: Memory, weight: Tensor, lengths: Tensor | None
+    ) -> tuple[Tensor, Memory]:
+        """All steps by torch's own loop."""
+        if not (self.coarse and self.training):
+            return self.cell.run(vectors, memory, weight, lengths)
+        with torch.autocast(vectors.device.type, torch.bfloat16):
+            values, moved = self.cell.run(vectors, memory, weight, lengths)
+        return values.to(vectors.dtype), tuple(one.to(vectors.dtype) for one in moved)
+
+    def _loop(
+        self, vectors: Tensor, memory: Memory, weight: Tensor, lengths: Tensor | None
+    ) -> tuple[Tensor, Memory]:
+        """Step by step, for cells torch does not have and for those who want to see everything."""
+        heard, gates, memories, moved = tap.is_heard(self), [], [], memory
+        for inputs in self.cell.project(vectors).unbind(0):  # (B, G D)
+            moved, opened = self.cell.step(inputs, moved, weight)
+            memories.append(moved)
+            if heard:
+                gates.append(torch.stack(opened, 1))  # (B, G, D)
+        values = [torch.stack(steps) for steps in zip(*memories, strict=True)]  # (T, B, D) each
+        if heard:
+            self._tell(values, torch.stack(gates, 1), lengths)
+        ended = tuple(after(new, old, lengths) for new, old in zip(values, memory, strict=True))
+        return values[0], ended
+
+    def _tell(self, values: list[Tensor], gates: Tensor, lengths: Tensor | None) -> None:
+        """hidden and cell (B, T, D), gates (B, T, G, D), in the order of the text in both directions."""
+        told = {"hidden": values[0].transpose(0, 1), "gates": gates}
+        if len(values) > 1:
+            told["cell"] = values[1].transpose(0, 1)
+        if self.backward:
+            told = {name: turned(value, lengths) for name, value in told.items()}
+        tap.tell(self, **told)
+
+
+class BothWays(nn.Module):
+    """Two layers side by side, one reading left to right, one right to left; their vectors are joined."""
+
+    def __init__(self, forward: OneWay, backward: OneWay) -> None:
+        super().__init__()
+        self.rightward = forward
+        self.leftward = backward
+
+    @property
+    def width(self) -> int:
+        """D of both together."""
+        return self.rightward.width + self.leftward.width
+
+    def start(self, batch: int) -> Memory:
+        """The memory of having read nothing, in both directions."""
+        return (*self.rightward.start(batch), *self.leftward.start(batch))
+
+    def forward(
+        self, vectors: Tensor, memory: Memory, lengths: Tensor | None = None
+    ) -> tuple[Tensor, Memory]:
+        half = len(memory) // 2
+        right, one = self.rightward(vectors, memory[:half], lengths)  # (B, T, D)
+        left, other = self.leftward(vectors, memory[half:], lengths)  # (B, T, D)
+        return torch.cat([right, left], 2), (*one, *other)
+
+
+Direction = Literal["forward", "backward", "both"]
+
+
+def layer(
+    make: Callable[[], Cell], direction: Direction = "forward", weight_drop: float = 0.0, coarse: bool = False
+) -> OneWay | BothWays:
+    """A layer of the cells that `make` makes, for any direction."""
+    one = partial(OneWay, weight_drop=weight_drop, coarse=coarse)
+    if direction == "both":
+        return BothWays(one(make()), one(make(), backward=True))
+    return one(make(), backward=direction == "backward")
+
+
+class Stack(nn.Module):
+    """Layers one above the other, called 0, 1, …, with dropout between them."""
+
+    def __init__(self, layers: Sequence[OneWay | BothWays], dropout: Dropout | None = None) -> None:
+        super().__init__()
+        self.depth = len(layers)
+        for place, layer in enumerate(layers):
+            self.add_module(str(place), layer)
+        self.between = dropout or Dropout(0.0)
+
+    @property
+    def layers(self) -> list[OneWay | BothWays]:
+        """From the lowest to the highest."""
+        return [getattr(self, str(place)) for place in range(self.depth)]
+
+    def start(self, batch: int) -> tuple[Memory, ...]:
+        """The memory of every layer, having read nothing."""
+        return tuple(layer.start(batch) for layer in self.layers)
+
+    def forward(
+        self, vectors: Tensor, memories: Sequence[Memory], lengths: Tensor | None = None
+    ) -> tuple[Tensor, tuple[Memory, ...]]:
+        ended = []
+        for place, (layer, memory) in enumerate(zip(self.layers, memories, strict=True)):
+            below = self.between(vectors) if place else vectors
+            vectors, memory = layer(below, memory, lengths)  # (B, T, D)
+            ended.append(memory)
+        return vectors, tuple(ended)
+
+
+def lengths_of(tokens: Tensor) -> Tensor | None:
+    """How many symbols each row of tokens (B, T) has before its padding; None if no row has any."""
+    real = tokens != PAD
+    return None if bool(real.all()) else real.sum(1)
+
+
+def turned(vectors: Tensor, lengths: Tensor | None) -> Tensor:
+    """Rows of vectors (B, T, …) back to front, padding staying where it is."""
+    if lengths is None:
+        return vectors.flip(1)
+    steps = torch.arange(vectors.shape[1], device=lengths.device)  # (T,)
+    place = torch.where(steps < lengths[:, None], lengths[:, None] - 1 - steps, steps)  # (B, T)
+    return vectors[torch.arange(len(place), device=lengths.device)[:, None], place]

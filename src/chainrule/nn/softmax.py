@@ -1,0 +1,270 @@
+"""From hidden vectors to symbols: the output layer, and its loss without ever holding all logits.
+
+With a large alphabet most of a small model's work is here. So logits are made for some rows at a time, and while
+they are in the cache they become probabilities, then gradients, in the same buffer: (N, V) is never held and
+nothing is computed twice.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+from chainrule.symbols import PAD
+
+CHUNK = 8 << 20  # bytes of logits held at once: they stay in the cache, and products are still large
+FEWEST = 32  # rows at least, or products become slow; only alphabets above 65 thousand feel it
+START = 0.1  # weights begin between -START and START
+
+
+class Output(nn.Module):
+    """Logits, exact loss and sampled loss over one alphabet; the weight may be an embedding's own."""
+
+    weight: nn.Parameter  # (V, D)
+    silent: Tensor  # (V,)
+    proposal: Tensor  # (V,)
+
+    def __init__(
+        self, width: int, alphabet: int, silent: Sequence[int] = (), weight: Tensor | None = None
+    ) -> None:
+        super().__init__()
+        fresh = torch.empty(alphabet, width).uniform_(-START, START) if weight is None else weight
+        self.weight = fresh if isinstance(fresh, nn.Parameter) else nn.Parameter(fresh)
+        self.bias = nn.Parameter(torch.zeros(alphabet))
+        mask = torch.zeros(alphabet, dtype=torch.bool)
+        mask[list(silent)] = True
+        self.register_buffer("silent", mask, persistent=False)
+        self.register_buffer("proposal", _zipf(~mask), persistent=False)
+        self._chances: dict[int, Tensor] = {}  # by number of samples; only saves work
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """(…, D) -> (…, V), -inf for symbols that are never spoken."""
+        return F.linear(hidden, self.weight, self._hushed())
+
+    def loss(
+        self, hidden: Tensor, targets: Tensor, label_smoothing: float = 0.0, coarse: bool = False
+    ) -> Tensor:
+        """The sum of -log p, in nats, of targets (N,) after hidden (N, D), those that are PAD left out.
+
+        With smoothing, a share of each target is spread evenly over all symbols that can be spoken. `coarse` is for
+        training: products in bfloat16, more than twice as fast where the machine has such products.
+        """
+        hidden, targets = _real(hidden, targets)
+        share = (~self.silent).to(hidden.dtype)  # (V,)
+        share *= label_smoothing / share.sum()
+        how = (label_smoothing, coarse, torch.is_grad_enabled())
+        found: Tensor = _Fused.apply(hidden, self.weight, self._hushed(), targets, share, *how)  # type: ignore[no-untyped-call]
+        return found
+
+    def score(self, hidden: Tensor, targets: Tensor) -> Tensor:
+        """Log-probability (N,) of each target, 0 where it is PAD; without gradients."""
+        found = torch.empty(targets.shape, dtype=hidden.dtype, device=hidden.device)
+        with torch.no_grad():
+            products = _Products(hidden, self.weight, self._hushed())
+            for rows in products.parts:
+                logits = products.logits(rows)  # (n, V)
+                wanted = logits.gather(1, targets[rows, None]).squeeze(1)  # (n,)
+                found[rows] = wanted - _normalise(logits)
+        return found.masked_fill_(targets == PAD, 0.0)
+
+    def sampled_loss(
+        self, hidden: Tensor, targets: Tensor, samples: int, generator: torch.Generator | None = None
+    ) -> Tensor:
+        """As `loss`, but each target is told apart from about `samples` other symbols only; for training.
+
+        Every symbol is among them by a chance of its own, independently, and the same ones serve all rows. What
+        is modelled is then exactly p(target | it or a drawn symbol): logits minus the logarithm of the chance
+        (the expected count), so the best answer is the one the full loss has.
+        """
+        hidden, targets = _real(hidden, targets)
+        chance = self.chances(samples)  # (V,)
+        luck = torch.rand(chance.shape, generator=generator, device=chance.device)
+        drawn = torch.nonzero(luck < chance).squeeze(1)  # (S,)
+        ids = torch.cat([targets, drawn])  # (N + S,)
+        own, others = torch.split(F.embedding(ids, self.weight), [len(targets), len(drawn)])  # (N, D), (S, D)
+        shift = (self.bias - chance.log())[ids]  # (N + S,)
+        right = (hidden * own).sum(1) + shift[: len(targets)]  # (N,)
+        wrong = torch.addmm(shift[len(targets) :], hidden, others.t())  # (N, S)
+        logits = torch.cat([right.unsqueeze(1), _without(wrong, drawn, targets, len(chance))], 1)
+        return F.cross_entropy(logits, torch.zeros_like(targets), reduction="sum")
+
+    def propose(self, frequencies: Tensor) -> None:
+        """Draw symbols for the sampled loss by how often (V,) they occur; before, by Zipf's law on their ids."""
+        counts = (frequencies.to(self.proposal) + 1.0).masked_fill(self.silent, 0.0)
+        self.proposal = counts / counts.sum()
+        self._chances.clear()
+
+    def chances(self, samples: int) -> Tensor:
+        """The chance of each symbol (V,) to be drawn; about `samples` are."""
+        known = self._chances.get(samples)
+        if known is None or known.dtype != self.bias.dtype or known.device != self.bias.device:
+            known = self._chances[samples] = _chances(self.proposal, samples).to(self.bias)
+        return known
+
+    def _hushed(self) -> Tensor:
+        """Silence costs nothing when it is in the bias."""
+        return self.bias.masked_fill(self.silent, -torch.inf)  # (V,)
+
+
+def coarse_pays() -> bool:
+    """Whether this machine multiplies in bfloat16 by instructions of its own; imitated, it is slower."""
+    return bool(torch.cpu.get_capabilities().get("avx512_bf16", False))
+
+
+class _Fused(torch.autograd.Function):
+    """Linear layer and cross-entropy in one, with the gradients ready when the loss is."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        hidden: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        targets: Tensor,
+        share: Tensor,
+        smoothing: float,
+        coarse: bool,
+        learning: bool,
+    ) -> Tensor:
+        products = (_Coarse if coarse else _Products)(hidden, weight, bias)
+        grads = tuple(torch.empty_like(one) for one in (hidden, weight, bias)) if learning else ()
+        total = torch.zeros((), dtype=torch.float64, device=hidden.device)
+        for rows in products.parts:
+            logits = products.logits(rows)  # (n, V)
+            wanted = logits.gather(1, targets[rows, None]).squeeze(1)  # (n,)
+            total += (_normalise(logits) - (1.0 - smoothing) * wanted).sum()
+            if learning:
+                _differ(logits, targets[rows], share, smoothing)
+                products.add_gradients(logits, rows, grads)
+        if smoothing:
+            spoken = bias.masked_fill(share == 0.0, 0.0)  # (V,)
+            total -= hidden.sum(0) @ (share @ weight) + len(hidden) * (share @ spoken)
+        ctx.save_for_backward(*grads)
+        return total.to(hidden.dtype)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, scale: Tensor) -> tuple[Tensor | None, ...]:
+        # In place: nobody else has these gradients, and torch refuses a second call because they have changed.
+        return (*(one.mul_(scale) for one in ctx.saved_tensors), *[None] * 5)
+
+
+class _Products:
+    """The three products of the output layer, for some rows at a time, always in the same buffers."""
+
+    def __init__(self, hidden: Tensor, weight: Tensor, bias: Tensor) -> None:
+        self.hidden, self.weight, self.bias = hidden, weight, bias  # (N, D), (V, D), (V,)
+        most = max(FEWEST, CHUNK // (len(weight) * hidden.element_size()))
+        count = max(1, -(-len(hidden) // most))
+        self.size = max(1, -(-len(hidden) // count))
+        self.buffer = hidden.new_empty(min(self.size, len(hidden)), len(weight))
+
+    @property
+    def parts(self) -> list[slice]:
+        """Which rows belong together; one empty part if there are none."""
+        many = len(self.hidden)
+        return [slice(at, min(at + self.size, many)) for at in range(0, max(1, many), self.size)]
+
+    def logits(self, rows: slice) -> Tensor:
+        """(n, V), to be overwritten by whoever asked, and by the next call."""
+        some = self.hidden[rows]  # (n, D)
+        return torch.addmm(self.bias, some, self.weight.t(), out=self.buffer[: len(some)])
+
+    def add_gradients(self, change: Tensor, rows: slice, grads: Sequence[Tensor]) -> None:
+        """Add what these rows say; the first ones overwrite, so nothing has to be zeroed before."""
+        for_hidden, for_weight, for_bias = grads
+        torch.mm(change, self.weight, out=for_hidden[rows])
+        for_weight.addmm_(change.t(), self.hidden[rows], beta=1.0 if rows.start else 0.0)
+        _add(for_bias, change.sum(0), rows)
+
+
+class _Coarse(_Products):
+    """The same with products in bfloat16; sums, softmax and gradients stay as precise as they were."""
+
+    def __init__(self, hidden: Tensor, weight: Tensor, bias: Tensor) -> None:
+        super().__init__(hidden, weight, bias)
+        self.low_hidden, self.low_weight = hidden.bfloat16(), weight.bfloat16()
+        self.low_buffer = torch.empty_like(self.buffer, dtype=torch.bfloat16)
+        self.low_change = torch.empty_like(self.low_weight)
+
+    def logits(self, rows: slice) -> Tensor:
+        some = self.low_hidden[rows]  # (n, D)
+        low = torch.mm(some, self.low_weight.t(), out=self.low_buffer[: len(some)])
+        return self.buffer[: len(some)].copy_(low).add_(self.bias)
+
+    def add_gradients(self, change: Tensor, rows: slice, grads: Sequence[Tensor]) -> None:
+        for_hidden, for_weight, for_bias = grads
+        low = self.low_buffer[: len(change)].copy_(change)  # (n, V)
+        for_hidden[rows] = torch.mm(low, self.low_weight)
+        _add(for_weight, torch.mm(low.t(), self.low_hidden[rows], out=self.low_change), rows)
+        _add(for_bias, change.sum(0), rows)
+
+
+def _add(total: Tensor, more: Tensor, rows: slice) -> None:
+    """`more` is added, or is what the sum begins with."""
+    if rows.start:
+        total += more
+    else:
+        total.copy_(more)
+
+
+def _normalise(logits: Tensor) -> Tensor:
+    """Turn logits (n, V) into probabilities where they are; gives the log of each row's total (n,).
+
+    The greatest probability is 1 / sum(exp(logit - greatest logit)), which gives the logarithm for two cheap
+    looks at the rows; torch.logsumexp takes longer than the whole softmax.
+    """
+    greatest = logits.amax(1)  # (n,)
+    torch.softmax(logits, 1, out=logits)
+    return greatest - logits.amax(1).log()
+
+
+def _differ(probabilities: Tensor, targets: Tensor, share: Tensor, smoothing: float) -> None:
+    """Turn probabilities (n, V) into the gradient with respect to logits where they are."""
+    index = targets.unsqueeze(1)  # (n, 1)
+    probabilities.scatter_add_(1, index, probabilities.new_full((), smoothing - 1.0).expand(index.shape))
+    if smoothing:
+        probabilities -= share
+
+
+def _real(hidden: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+    """Without the rows whose target is PAD."""
+    real = targets != PAD
+    if bool(real.all()):
+        return hidden.contiguous(), targets
+    return hidden[real], targets[real]
+
+
+def _without(logits: Tensor, drawn: Tensor, targets: Tensor, alphabet: int) -> Tensor:
+    """Logits (N, S) of drawn symbols (S,) with -inf where one is the row's own target."""
+    place = torch.full((alphabet,), -1, device=drawn.device)
+    place[drawn] = torch.arange(len(drawn), device=drawn.device)
+    column = place[targets]  # (N,)
+    rows = torch.nonzero(column >= 0).squeeze(1)
+    return logits.index_put_((rows, column[rows]), logits.new_tensor(-torch.inf))
+
+
+def _zipf(spoken: Tensor) -> Tensor:
+    """Log-uniform: the k-th of the spoken symbols (V,) has log((k + 1) / k), alphabets being sorted by frequency."""
+    rank = spoken.cumsum(0).double()
+    weights = torch.where(spoken, torch.log1p(1.0 / rank), 0.0)
+    return (weights / weights.sum()).float()
+
+
+def _chances(proposal: Tensor, samples: int) -> Tensor:
+    """1 - exp(-draws * proposal), with as many draws as make the chances add up to `samples`."""
+    weights = proposal.double()
+    if samples >= int((weights > 0).sum()):
+        return (weights > 0).double()
+    low, high = 0.0, 60.0  # log(draws / samples), narrowed down by halves
+    for _ in range(60):
+        middle = (low + high) / 2
+        enough = float(-torch.expm1(-samples * math.exp(middle) * weights).sum()) >= samples
+        low, high = (low, middle) if enough else (middle, high)
+    return -torch.expm1(-samples * math.exp(high) * weights)

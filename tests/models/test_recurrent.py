@@ -1,0 +1,157 @@
+"""The recurrent families: every setting keeps the laws, and training computes what it should."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from chainrule.errors import ConfigError, ModelError
+from chainrule.models.neural import Speaker
+from chainrule.models.registry import family
+from chainrule.nn.tap import listening
+from chainrule.symbols import PAD
+from laws.case import Case, teach
+from laws.laws import LAWS, Law
+
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "rnn-relu-identity": ("rnn", {"activation": "relu", "start": "identity"}),
+    "rnn-sigmoid-norm": ("rnn", {"activation": "sigmoid", "layer_norm": True}),
+    "lstm-coupled": ("lstm", {"gates": "coupled"}),
+    "lstm-norm": ("lstm", {"layer_norm": True, "layers": 1}),
+    "lstm-narrow-tied": ("lstm", {"embedding": 5, "tied": "yes"}),
+    "lstm-narrow": ("lstm", {"embedding": 5}),
+    "lstm-dropout": ("lstm", {"dropout": 0.5, "embedding_dropout": 0.5, "weight_drop": 0.5, "samples": 2}),
+    "gru-after": ("gru", {"reset": "after"}),
+    "gru-norm": ("gru", {"layer_norm": True, "start": "orthogonal"}),
+}
+QUICK = [law for law in LAWS if law.__name__[4:6] in {"01", "03", "05", "06", "07", "12", "13", "14"}]
+
+
+def tiny(name: str, **settings: Any) -> Speaker:
+    kind = family(name)
+    config = replace(kind.Config(alphabet=9), **{"layers": 2, "width": 8} | settings)
+    made = kind.seeded(config, 0)  # type: ignore[attr-defined]
+    assert isinstance(made, Speaker)
+    return made
+
+
+def batch() -> tuple[Tensor, Tensor]:
+    """Tokens and targets (B, T), one row shorter than the other."""
+    tokens = torch.tensor([[1, 5, 6, 7, 8], [1, 7, 7, PAD, PAD]])
+    return tokens, torch.tensor([[5, 6, 7, 8, 2], [7, 7, 2, PAD, PAD]])
+
+
+@pytest.mark.parametrize("law", QUICK, ids=lambda law: law.__name__)
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_every_variant_keeps_the_laws(variant: str, law: Law) -> None:
+    name, settings = VARIANTS[variant]
+    law(Case(variant, partial(tiny, name, **settings), teach))
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_loss_is_the_score_and_has_its_gradients(variant: str) -> None:
+    name, settings = VARIANTS[variant]
+    model, (tokens, targets) = tiny(name, **settings), batch()
+    loss, state = model.loss(tokens, targets, model.start(2))
+    scores, other = model.score(tokens, targets, model.start(2))
+    torch.testing.assert_close(loss, -scores.sum())
+    torch.testing.assert_close(state.memories, other.memories)  # type: ignore[attr-defined]
+    weights = list(model.parameters())
+    for one, expected in zip(
+        torch.autograd.grad(loss, weights), torch.autograd.grad(-scores.sum(), weights), strict=True
+    ):
+        torch.testing.assert_close(one, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["rnn", "lstm", "gru"])
+def test_gradients_go_through_a_state_that_is_carried_on(name: str) -> None:
+    """One chunk equals two chunks whose state was not detached: truncation is the caller's choice alone."""
+    model, (tokens, targets) = tiny(name), batch()
+    whole, _ = model.loss(tokens, targets, model.start(2))
+    first, state = model.loss(tokens[:, :2], targets[:, :2], model.start(2))
+    second, _ = model.loss(tokens[:, 2:], targets[:, 2:], state)
+    weights = list(model.parameters())
+    ours, theirs = torch.autograd.grad(first + second, weights), torch.autograd.grad(whole, weights)
+    torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
+
+
+def test_widths_that_match_share_one_table_which_is_saved_once() -> None:
+    tied, free = tiny("lstm"), tiny("lstm", tied="no")
+    assert tied.output.weight is tied.embedding.weight
+    assert free.output.weight is not free.embedding.weight
+    assert "output.weight" not in tied.arrays()
+    assert free.parameters_count == tied.parameters_count + 9 * 8
+    again = type(tied).from_arrays(tied.config, tied.arrays())
+    assert again.output.weight is again.embedding.weight
+
+
+def test_sampling_symbols_is_for_training_only() -> None:
+    model, (tokens, targets) = tiny("lstm", samples=2), batch()
+    exact, _ = model.loss(tokens, targets, model.start(2))
+    assert model.loss(tokens, targets, model.start(2))[0] == exact
+    model.train()
+    torch.manual_seed(0)
+    assert model.loss(tokens, targets, model.start(2))[0] != exact
+
+
+@pytest.mark.parametrize("kind", ["plain", "locked"])
+def test_dropout_depends_on_the_global_seed_alone(kind: str) -> None:
+    settings = {
+        "dropout": 0.3,
+        "dropout_kind": kind,
+        "embedding_dropout": 0.2,
+        "weight_drop": 0.4,
+        "samples": 3,
+    }
+    model, (tokens, targets) = tiny("lstm", **settings).train(), batch()
+    found = []
+    for seed in (1, 1, 2):
+        torch.manual_seed(seed)
+        found.append(float(model.loss(tokens, targets, model.start(2))[0].detach()))
+    assert found[0] == found[1] != found[2]
+
+
+def test_coarse_training_is_nearly_exact_and_answers_are_exact() -> None:
+    coarse, fine, (tokens, targets) = tiny("lstm", coarse=True), tiny("lstm"), batch()
+    losses = [float(one.loss(tokens, targets, one.start(2))[0].detach()) for one in (coarse, fine)]
+    assert losses[0] == losses[1]
+    loss, _ = coarse.train().loss(tokens, targets, coarse.start(2))
+    assert float(loss.detach()) != losses[1]
+    assert float(loss.detach()) == pytest.approx(losses[1], rel=0.01)
+
+
+def test_labels_are_smoothed_when_asked() -> None:
+    model, (tokens, targets) = tiny("gru"), batch()
+    sharp, smooth = (model.loss(tokens, targets, model.start(2), share)[0] for share in (0.0, 0.2))
+    assert sharp != smooth
+
+
+def test_layers_can_be_listened_to_by_name() -> None:
+    model, (tokens, _) = tiny("lstm"), batch()
+    quiet, _ = model.read(tokens, model.start(2))
+    with listening(model) as heard:
+        loud, _ = model.read(tokens, model.start(2))
+    torch.testing.assert_close(loud[tokens != PAD], quiet[tokens != PAD])
+    assert set(heard) == {f"layers.{at}.{what}" for at in range(2) for what in ("hidden", "cell", "gates")}
+    assert heard["layers.0.gates"][0].shape == (2, 5, 4, 8)
+
+
+def test_flags_make_settings() -> None:
+    kind = family("lstm")
+    config = kind.Config.from_flags(
+        "--layers 2 --gates coupled --layer-norm --tied no --embedding 16".split()
+    )
+    assert (config.layers, config.gates, config.layer_norm, config.tied) == (2, "coupled", True, "no")  # type: ignore[attr-defined]
+    with pytest.raises(ConfigError, match="coupled"):
+        kind.Config.from_flags(["--gates", "couplet"])
+
+
+@pytest.mark.parametrize("name", ["rnn", "lstm", "gru", "window"])
+def test_a_source_is_refused(name: str) -> None:
+    with pytest.raises(ModelError, match="reads no source"):
+        family(name).tiny().start(1, source=object())

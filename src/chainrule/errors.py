@@ -7,6 +7,7 @@ ChainruleError
 ├── ModelError       a model was asked for something it cannot do
 └── BundleError      a saved model is damaged, foreign, or would be overwritten
 
+Beside the tree stands Stopped, a KeyboardInterrupt after which a training can go on.
 Every message says what was expected, what came, and what to do about it.
 """
 
@@ -38,6 +39,10 @@ class ModelError(ChainruleError):
 
 class BundleError(ChainruleError):
     """A saved model is damaged, foreign, or would be overwritten."""
+
+
+class Stopped(KeyboardInterrupt):
+    """A training was asked to stop, and everything is on disk to go on from."""
 
 
 def suggest(word: str, known: Iterable[str]) -> str:

@@ -8,7 +8,7 @@ import traceback
 import typer
 
 from chainrule.config import to_json
-from chainrule.errors import ChainruleError, ConfigError
+from chainrule.errors import ChainruleError, ConfigError, Stopped
 
 ERROR, USAGE, STOPPED = 1, 2, 130
 UsageError, ClickException = typer.BadParameter.__mro__[1:3]  # typer shows only their children
@@ -42,6 +42,8 @@ def _code(error: BaseException) -> int:
 
 
 def _message(error: BaseException) -> str:
+    if isinstance(error, Stopped):
+        return str(error)
     if isinstance(error, KeyboardInterrupt | typer.Abort):
         return "stopped; nothing was written."
     if isinstance(error, UsageError):

@@ -56,6 +56,9 @@ def fit(
     encoding: Encodings = None,
     format: Formats = None,
     config: Annotated[Path | None, typer.Option("--config", help="Settings, name = value, in TOML.")] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with a training that was stopped, exactly.")
+    ] = False,
     force: Force = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -74,7 +77,8 @@ def fit(
     source, options = _settled(words, asked, config, split.own_flags(context))
     output = Output(json, quiet, verbose)
     began = time.perf_counter()
-    bundle = _fit(source, options, output)
+    run = out.with_name(out.name + ".run")  # beside the model: what a stopped training goes on from
+    bundle = _fit(source, options | {"run": run, "resume": resume}, output)
     bundle.save(out, force)
     took = time.perf_counter() - began
     output.result(_values(bundle, out, took), _text(bundle, out, took))

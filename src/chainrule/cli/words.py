@@ -71,9 +71,9 @@ def settings_of(model: str | None, codec: str | None) -> list[Field[Any]]:
     """The options a family and a codec take; of all codecs when it is still to be chosen."""
     from chainrule.codecs.registry import codec as codec_class
     from chainrule.codecs.registry import codecs
-    from chainrule.models.registry import family
+    from chainrule.train.fit import settings_of as settings_of_family
 
-    found = visible(family(model).Config) if model else []
+    found = [one for config in settings_of_family(model) for one in visible(config)] if model else []
     for name in [codec] if codec else codecs():
         found += visible(codec_class(name).Config)
     return found

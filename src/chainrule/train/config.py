@@ -18,7 +18,7 @@ class TrainConfig(Config):
     epochs: float | None = option(None, "how often to go through the data, instead of a budget", low=0)
     tokens: int | None = option(None, "how many symbols to read, instead of a budget (5m)", low=1)
     rows: int | None = option(None, "how many sequences or streams are read side by side", low=1)
-    window: int | None = option(None, "over how many symbols gradients flow back", low=1)
+    span: int | None = option(None, "over how many symbols gradients flow back", low=1)
     rate: float | None = option(None, "the highest learning rate", low=0)
     clip: float = option(
         1.0, "the largest norm of a gradient; beyond it is scaled down, keeping its direction", low=0

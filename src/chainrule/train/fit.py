@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from chainrule.bundle import Bundle
 from chainrule.codecs.choose import Choice
 from chainrule.codecs.registry import codec as codec_named
-from chainrule.config import refuse_unknown, share
+from chainrule.config import Config, refuse_unknown, share
 from chainrule.data.corpus import Corpus
 from chainrule.data.dataset import Prepared, prepare, suggest_codec
 from chainrule.data.sources import Given, ReadConfig, read
-from chainrule.errors import ConfigError
 from chainrule.judge.score import Score, score_ids
 from chainrule.models.base import Model, ModelConfig
 from chainrule.models.registry import family
 from chainrule.progress import Progress
 from chainrule.progress import progress as shown
+from chainrule.train.config import TrainConfig
 
 FIGURES = (
     "perplexity",
@@ -37,25 +38,44 @@ def fit(
     codec: str | None = None,
     valid: Given | None = None,
     test: Given | None = None,
+    run: str | Path | None = None,
+    resume: bool = False,
     progress: Progress = shown,
     **options: Any,
 ) -> Bundle:
     """Train a model of any family on data of any kind; what is not given is chosen, and the choice is noted.
 
-    `options` are settings of the family (`order=5`), of the codec (`vocab="10k"`) and of reading (`column="text"`).
+    `options` are settings of the family (`order=5`), of the codec (`vocab="10k"`), of reading (`column="text"`)
+    and, for models that learn by gradient, of training (`budget="10m"`). Such a training keeps its checkpoints in
+    the folder `run`, and goes on from there with `resume`.
     """
     kind = family(model)
     config = ReadConfig.from_values(share(options, ReadConfig))
     source = read(data, config)
     choice = Choice(codec, "as asked") if codec else suggest_codec(source, config)
     alphabet = codec_named(choice.name)
-    refuse_unknown(options, ReadConfig, kind.Config, alphabet.Config)
+    refuse_unknown(options, ReadConfig, alphabet.Config, *settings_of(model))
     settings = kind.Config.from_values(share(options, kind.Config))
     chosen = {**choice.settings, **share(options, alphabet.Config)}
     prepared = prepare(source, valid, test, codec=choice.name, settings=chosen, config=config)
-    learnt = _learn(kind, settings, prepared, progress)
-    notes = (*_data_notes(prepared, choice), *getattr(learnt, "notes", ()))
-    return Bundle(prepared.codec, learnt, _card(learnt, prepared, notes, progress))
+    told = replace(settings, alphabet=prepared.codec.size, silent=prepared.codec.silent)
+    if counts(kind):
+        learnt, notes, facts = _count(kind, told, prepared, progress)
+    else:
+        learnt, notes, facts = _train(kind, told, prepared, options, run, resume, progress)
+    card = _card(learnt, prepared, (*_data_notes(prepared, choice), *notes))
+    return Bundle(prepared.codec, learnt, card | facts)
+
+
+def counts(kind: type[Model]) -> bool:
+    """Whether a family learns by counting, in one pass; the others learn by gradient."""
+    return hasattr(kind, "learn")
+
+
+def settings_of(model: str) -> list[type[Config]]:
+    """What a user may set for a family: its own settings, and those of training if it is trained by gradient."""
+    kind = family(model)
+    return [kind.Config] if counts(kind) else [kind.Config, TrainConfig]
 
 
 def _data_notes(prepared: Prepared, choice: Choice) -> list[str]:
@@ -69,17 +89,34 @@ def _data_notes(prepared: Prepared, choice: Choice) -> list[str]:
     return [*told, skipped] if prepared.skipped else told
 
 
-def _learn(kind: type[Model], settings: ModelConfig, prepared: Prepared, progress: Progress) -> Model:
-    """Counting families learn in one pass over the ids."""
-    told = replace(settings, alphabet=prepared.codec.size, silent=prepared.codec.silent)
-    learn = getattr(kind, "learn", None)
-    if learn is None:
-        raise ConfigError(f"The family {kind.family!r} cannot be trained by `fit`.")
-    learnt: Model = learn(told, prepared.train.ids, progress, prepared.valid.ids if prepared.valid else None)
-    return learnt
+Outcome = tuple[Model, tuple[str, ...], dict[str, Any]]  # a model, notes for people, facts for the card
 
 
-def _card(learnt: Model, prepared: Prepared, notes: tuple[str, ...], progress: Progress) -> dict[str, Any]:
+def _count(kind: Any, settings: ModelConfig, prepared: Prepared, progress: Progress) -> Outcome:
+    learnt = kind.learn(
+        settings, prepared.train.ids, progress, prepared.valid.ids if prepared.valid else None
+    )
+    return learnt, learnt.notes, {}
+
+
+def _train(
+    kind: Any,
+    settings: ModelConfig,
+    prepared: Prepared,
+    options: dict[str, Any],
+    run: str | Path | None,
+    resume: bool,
+    progress: Progress,
+) -> Outcome:
+    from chainrule.train.gradient import learn
+
+    config = TrainConfig.from_values(share(options, TrainConfig))
+    folder = None if run is None else Path(run)
+    found = learn(kind, settings, prepared, config, folder, resume, progress)
+    return found.model, found.notes, dict(found.facts)
+
+
+def _card(learnt: Model, prepared: Prepared, notes: tuple[str, ...]) -> dict[str, Any]:
     """Where the model comes from and how good it is."""
     parts = {"valid": prepared.valid, "test": prepared.test}
     return {

@@ -23,7 +23,7 @@ from chainrule.train.checkpoint import FILE
 from chainrule.train.config import TrainConfig
 from chainrule.train.trainer import Trainer
 
-ROWS, WINDOW = 32, 64
+ROWS, SPAN = 32, 64
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def learn(
 ) -> Learnt:
     """Train a family on prepared data; `folder` is where a run can be stopped and resumed."""
     reuse_memory()
-    config = replace(config, rows=config.rows or ROWS, window=config.window or WINDOW)
+    config = replace(config, rows=config.rows or ROWS, span=config.span or SPAN)
     model = kind.seeded(settings, config.seed)
     batches = _batches(prepared, settings, config)
     with _interruptible() as stopping, progress("training", None, "symbols") as step:
@@ -61,9 +61,9 @@ def learn(
 
 
 def _batches(prepared: Prepared, settings: Any, config: TrainConfig) -> Batches:
-    assert config.rows is not None and config.window is not None
+    assert config.rows is not None and config.span is not None
     carry = bool(getattr(settings, "carry", False))
-    return batches_for(prepared.train, config.rows, config.window, carry, config.seed)
+    return batches_for(prepared.train, config.rows, config.span, carry, config.seed)
 
 
 def _restore(trainer: Trainer, folder: Path | None, resume: bool) -> None:

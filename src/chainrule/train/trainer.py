@@ -20,21 +20,18 @@ from torch import Tensor
 
 from chainrule.data.batches import Batch, Batches
 from chainrule.data.corpus import Corpus
-from chainrule.errors import ModelError
+from chainrule.errors import ModelError, Stopped
 from chainrule.judge.score import score_ids
 from chainrule.models.base import State
 from chainrule.models.neural import Neural
 from chainrule.train.checkpoint import Checkpoint, Journal, load, save
 from chainrule.train.config import TrainConfig
+from chainrule.train.optimizer import AdamW
 from chainrule.train.schedule import Plan, plan_budget, plan_steps
 
 MEASURE = 20  # steps by which the speed is judged before a budget is turned into a plan
 EPOCHS = 10.0  # when neither budget nor length is given
 AVERAGED = 0.75  # of the steps are done when averaging begins
-
-
-class Stopped(Exception):
-    """Training was interrupted, and everything is on disk."""
 
 
 @dataclass
@@ -65,12 +62,7 @@ class Trainer:
 
     def __post_init__(self) -> None:
         torch.manual_seed(self.config.seed)
-        named = [p for p in self.model.parameters() if p.requires_grad]
-        wide = [p for p in named if p.dim() > 1]
-        flat = [p for p in named if p.dim() <= 1]
-        groups = [{"params": wide, "weight_decay": self.config.decay}, {"params": flat, "weight_decay": 0.0}]
-        peak = self.config.rate or 0.002
-        self.optimizer = torch.optim.AdamW(groups, lr=peak, betas=(0.9, 0.99), fused=True)
+        self.optimizer = AdamW(self.model.parameters(), self.config.decay)
         self.state: State | None = None
         self.best: dict[str, Tensor] = {}
         self.mean: dict[str, Tensor] = {}
@@ -136,20 +128,18 @@ class Trainer:
             if self.at.plan
             else self._peak * (self.at.step + 1) / 100
         )
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
         tokens, targets = torch.from_numpy(batch.tokens), torch.from_numpy(batch.targets)  # (B, T)
         fresh = self.state is None or not batch.goes_on
         state = self.model.start(len(tokens)) if fresh else self.state
         assert state is not None
         loss, state = self.model.loss(tokens, targets, state)
         count = max(1, batch.symbols)
-        self.optimizer.zero_grad(set_to_none=False)
+        self.optimizer.zero()
         (loss / count).backward()  # type: ignore[no-untyped-call]
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip or math.inf)
         nats = float(loss.detach())
         self._check(nats, float(norm))
-        self.optimizer.step()
+        self.optimizer.step(rate)
         self.state = _detached(state)
         self.at.step += 1
         self.at.nats += nats
@@ -159,7 +149,7 @@ class Trainer:
 
     @property
     def _peak(self) -> float:
-        return float(self.optimizer.defaults["lr"])
+        return 0.002 if self.config.rate is None else self.config.rate
 
     def _check(self, nats: float, norm: float) -> None:
         if math.isfinite(nats) and math.isfinite(norm):
@@ -218,7 +208,8 @@ class Trainer:
     def _save_when_due(self) -> None:
         if self.stopping():
             self._save()
-            raise Stopped(f"stopped after {self.at.step} steps")
+            kept = "go on with --resume" if self.folder and self.at.plan else "too early to keep anything"
+            raise Stopped(f"stopped after {self.at.step} steps; {kept}.")
         if time.monotonic() - self.saved > 60 * self.config.minutes:
             self._save()
 
@@ -237,8 +228,7 @@ class Trainer:
         arrays = {f"model/{name}": value for name, value in self.model.state_dict().items()}
         arrays |= {f"best/{name}": value for name, value in self.best.items()}
         arrays |= {f"mean/{name}": value for name, value in self.mean.items()}
-        for number, slots in self.optimizer.state_dict()["state"].items():
-            arrays |= {f"optimizer/{number}/{name}": value for name, value in slots.items()}
+        arrays |= {f"optimizer/{name}": value for name, value in self.optimizer.state().items()}
         if self.state is not None:
             arrays |= {f"state/{number}": value for number, value in enumerate(_tensors(self.state))}
         arrays["random"] = torch.get_rng_state()
@@ -254,21 +244,13 @@ class Trainer:
         self.at = Progressing(**found.facts)
         self.model.load_state_dict(_under(arrays, "model/"))
         self.best, self.mean = _under(arrays, "best/"), _under(arrays, "mean/")
-        self._restore_optimizer(_under(arrays, "optimizer/"))
+        self.optimizer.restore(_under(arrays, "optimizer/"))
         held = _under(arrays, "state/")
         if held:
             blank = self.model.start(len(held["0"]))
             self.state = _filled(blank, iter([held[str(number)] for number in range(len(held))]))
         torch.set_rng_state(arrays["random"])
         return True
-
-    def _restore_optimizer(self, arrays: dict[str, Tensor]) -> None:
-        slots: dict[int, dict[str, Tensor]] = {}
-        for name, value in arrays.items():
-            number, _, slot = name.partition("/")
-            slots.setdefault(int(number), {})[slot] = value
-        whole = self.optimizer.state_dict()
-        self.optimizer.load_state_dict({**whole, "state": slots})
 
 
 def _under(arrays: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:

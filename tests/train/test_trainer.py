@@ -1,0 +1,228 @@
+"""The loop: it learns, stops anywhere, and goes on as if nothing had happened."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from chainrule.data.batches import Buckets, Streams, batches_for
+from chainrule.data.corpus import Corpus
+from chainrule.errors import ConfigError, ModelError, Stopped
+from chainrule.models.lstm import Lstm, LstmConfig
+from chainrule.symbols import BOS, EOS, FIRST, PAD
+from chainrule.train.config import TrainConfig
+from chainrule.train.optimizer import AdamW
+from chainrule.train.schedule import Plan, duration, plan_budget, plan_steps
+from chainrule.train.trainer import Trainer
+
+ALPHABET = FIRST + 4
+
+
+def corpus(rows: int = 40, seed: int = 0) -> Corpus:
+    rng = np.random.default_rng(seed)
+    found = [
+        [BOS, *(FIRST + (np.arange(size) + start) % 4).tolist(), EOS]
+        for start, size in rng.integers(1, 9, (rows, 2))
+    ]
+    return Corpus(np.concatenate(found).astype(np.int32), rows, 1)
+
+
+def trainer(folder: Path | None = None, carry: bool = True, **options: Any) -> Trainer:
+    torch.set_num_threads(1)
+    data = corpus()
+    config = TrainConfig(**{"epochs": 4, "rate": 0.02, **options})
+    model = Lstm.seeded(LstmConfig(alphabet=ALPHABET, width=8, layers=2, dropout=0.2), 1)
+    return Trainer(model, batches_for(data, 4, 8, carry, 1), corpus(10, 1), config, folder)
+
+
+def weights(run: Trainer) -> np.ndarray:
+    return np.concatenate([value.numpy().ravel() for value in run.model.state_dict().values()])
+
+
+@pytest.mark.parametrize("carry", [True, False])
+def test_what_can_be_learnt_is_learnt(carry: bool) -> None:
+    run = trainer(carry=carry, epochs=30)
+    run.run()
+    assert run.at.best < 1.25 < np.log(5)
+
+
+@pytest.mark.parametrize("carry", [True, False])
+@pytest.mark.parametrize("average", [True, False])
+def test_stopped_and_resumed_equals_uninterrupted_to_the_bit(
+    tmp_path: Path, carry: bool, average: bool
+) -> None:
+    whole = trainer(tmp_path / "whole", carry, average=average)
+    whole.run()
+    left = 0
+    for _ in range(50):
+        part = trainer(tmp_path / "part", carry, average=average)
+        part.restore()
+        steps = iter([False] * 7 + [True])
+        part.stopping = lambda steps=steps: next(steps)  # type: ignore[misc]
+        try:
+            part.run()
+            break
+        except Stopped:
+            left += 1
+    assert left > 2
+    np.testing.assert_array_equal(weights(part), weights(whole))
+    curves = [(tmp_path / name / "metrics.jsonl").read_text() for name in ("whole", "part")]
+    assert curves[0] == curves[1]
+
+
+def test_a_loss_that_is_no_number_is_explained_and_the_checkpoint_kept(tmp_path: Path) -> None:
+    run = trainer(tmp_path)
+    run.stopping = lambda: run.at.step == 3
+    with pytest.raises(Stopped):
+        run.run()
+    before = (tmp_path / "checkpoint.safetensors").read_bytes()
+    run = trainer(tmp_path)
+    run.restore()
+    with torch.no_grad():
+        next(run.model.parameters())[:] = torch.nan
+    with pytest.raises(ModelError, match="lower --rate"):
+        run.run()
+    assert (tmp_path / "checkpoint.safetensors").read_bytes() == before
+
+
+def test_a_full_disk_leaves_the_last_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = trainer(tmp_path)
+    run.stopping = lambda: run.at.step == 3
+    with pytest.raises(Stopped):
+        run.run()
+    before = (tmp_path / "checkpoint.safetensors").read_bytes()
+
+    def full(fd: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(Exception, match=r"(?i)space|full|disk"):
+        run._save()
+    assert (tmp_path / "checkpoint.safetensors").read_bytes() == before
+
+
+def test_early_stopping_keeps_the_best_weights() -> None:
+    run = trainer(epochs=40, patience=2, rate=0.3)
+    run.run()
+    assert run.at.step < 40 * len(run.batches) or run.at.since < 2
+    assert run._loss_on_valid() == pytest.approx(run.at.best, abs=1e-6)
+
+
+def test_clipping_keeps_the_direction() -> None:
+    grown = torch.nn.Parameter(torch.zeros(3, 3))
+    grown.grad = torch.randn(3, 3) * 100
+    direction = grown.grad / grown.grad.norm()
+    torch.nn.utils.clip_grad_norm_([grown], 1.0)
+    assert torch.allclose(grown.grad, direction, atol=1e-5)
+
+
+def test_our_optimiser_takes_the_steps_of_torch() -> None:
+    torch.manual_seed(0)
+    ours, theirs = (torch.nn.Linear(5, 3) for _ in range(2))
+    theirs.load_state_dict(ours.state_dict())
+    mine = AdamW(ours.parameters(), 0.1)
+    groups = [
+        {"params": [theirs.weight], "weight_decay": 0.1},
+        {"params": [theirs.bias], "weight_decay": 0.0},
+    ]
+    reference = torch.optim.AdamW(groups, lr=0.01, betas=(0.9, 0.99))
+    for _ in range(5):
+        x = torch.randn(4, 5)
+        for model in (ours, theirs):
+            model.zero_grad()
+            model(x).square().sum().backward()
+        mine.step(0.01)
+        reference.step()
+    assert torch.allclose(ours.weight, theirs.weight, atol=1e-6)
+    assert torch.allclose(ours.bias, theirs.bias, atol=1e-6)
+
+
+def test_streams_read_every_symbol_once_and_in_order() -> None:
+    data = corpus()
+    streams = Streams(data.ids, 3, 5)
+    rows = [np.concatenate([streams.batch(0, i).tokens for i in range(len(streams))], 1)]
+    assert rows[0].ravel().tolist() == data.ids[: 3 * streams.length].tolist()
+    assert BOS not in streams.batch(0, 1).targets
+    assert [streams.batch(0, i).goes_on for i in range(3)] == [False, True, True]
+
+
+def test_buckets_read_every_symbol_once() -> None:
+    data = corpus()
+    buckets = Buckets(data, 30, 100, seed=3)
+    for epoch in range(2):
+        found = [buckets.batch(epoch, number) for number in range(len(buckets))]
+        targets = np.concatenate([one.targets[one.targets != PAD] for one in found])
+        assert sorted(targets.tolist()) == sorted(data.ids[data.ids != BOS].tolist())
+        assert all((one.tokens[:, 0] == BOS).all() for one in found)
+    assert (buckets.batch(0, 0).tokens.shape != buckets.batch(1, 0).tokens.shape) or len(buckets) > 1
+
+
+def test_a_plan_rises_then_falls() -> None:
+    plan = plan_steps(1000, 20, "")
+    rates = [plan.rate(step, 1.0) for step in range(1000)]
+    assert rates[0] < 0.05 and max(rates) == pytest.approx(1.0) and rates[-1] < 0.02
+    assert rates.index(max(rates)) <= 100
+
+
+def test_a_budget_becomes_steps_with_a_margin() -> None:
+    plan = plan_budget(100.0, 0.1, 20, 50, 0.5)
+    assert 800 < plan.steps - 20 < 960
+    assert isinstance(plan, Plan) and "steps a second" in plan.reason
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("10m", 600), ("1.5h", 5400), ("45", 45)])
+def test_durations_are_read_as_people_write_them(text: str, seconds: float) -> None:
+    assert duration(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["soon", "-5m", "0", "nan", "inf"])
+def test_other_durations_are_refused(text: str) -> None:
+    with pytest.raises(ConfigError):
+        TrainConfig(budget=text)
+
+
+RUN = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[2])
+from test_trainer import LONG, trainer
+run = trainer(Path(sys.argv[1]), **LONG)
+run.restore()
+print("go", flush=True)
+run.run()
+print("finished", flush=True)
+"""
+LONG = {"epochs": 60, "minutes": 0.0, "patience": 0}  # a checkpoint after every step
+
+
+def curve(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+
+
+def test_killed_twenty_times_at_random_the_curve_is_the_same(tmp_path: Path) -> None:
+    whole = trainer(tmp_path / "whole", **LONG)
+    whole.run()
+    rng = np.random.default_rng(0)
+    command = [sys.executable, "-c", RUN, str(tmp_path / "killed"), str(Path(__file__).parent)]
+    kills, finished = 0, False
+    while not finished:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None and process.stdout.readline() == "go\n"
+            try:
+                process.wait(None if kills == 20 else 0.25 * float(rng.random()))
+                finished = True
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGKILL)
+                kills += 1
+            assert process.returncode in (0, None), process.stderr.read()  # type: ignore[union-attr]
+    assert kills == 20
+    assert curve(tmp_path / "killed") == curve(tmp_path / "whole")

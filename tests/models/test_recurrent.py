@@ -6,15 +6,17 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
 from chainrule.errors import ConfigError, ModelError
+from chainrule.models.lstm import Lstm, LstmConfig
 from chainrule.models.neural import Speaker
 from chainrule.models.registry import family
 from chainrule.nn.tap import listening
-from chainrule.symbols import PAD
+from chainrule.symbols import BOS, EOS, PAD
 from laws.case import Case, teach
 from laws.laws import LAWS, Law
 
@@ -155,3 +157,21 @@ def test_flags_make_settings() -> None:
 def test_a_source_is_refused(name: str) -> None:
     with pytest.raises(ModelError, match="reads no source"):
         family(name).tiny().start(1, source=object())
+
+
+def test_carried_memory_scores_running_text_as_one_sequence() -> None:
+    from chainrule.models.base import LONG
+
+    config = LstmConfig(alphabet=9, width=8, carry=True)
+    model = Lstm.seeded(config, 0)
+    rng = np.random.default_rng(0)
+    rows = [[BOS, *rng.integers(5, 9, size), EOS] for size in rng.integers(0, 12, 1_200)]
+    ids = np.concatenate(rows).astype(np.int32)
+    assert len(ids) > LONG
+    logs = model.score_ids(ids)
+    with torch.no_grad():
+        hidden, _ = model.read(torch.from_numpy(ids[:-1].astype(np.int64))[None], model.start(1))
+        slow = model.logits(hidden)[0].log_softmax(-1)
+    expected = slow[torch.arange(len(ids) - 1), torch.from_numpy(ids[1:].astype(np.int64))].numpy()
+    expected = np.where(ids[1:] == BOS, 0.0, expected)
+    np.testing.assert_allclose(logs[1:], expected, atol=1e-4)

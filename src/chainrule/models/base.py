@@ -227,7 +227,17 @@ def score_left(model: Model, ids: np.ndarray, batch: int = BATCH) -> np.ndarray:
     logs = np.zeros(len(ids), np.float32)
     for rows in in_batches(np.argsort(cut.length, kind="stable"), batch):
         begin = starts[cut.sequence[rows]] + cut.offset[rows]
-        _score_rows(model, ids, begin[:, None], cut.fresh[rows, None], cut.length[rows, None], logs)
+        _score_rows(model, ids, begin[:, None], cut.fresh[rows, None], cut.length[rows, None], logs, True)
+    return logs
+
+
+def score_carried(model: Model, ids: np.ndarray, batch: int = BATCH) -> np.ndarray:
+    """`score_ids` of a model whose memory goes on from one sequence to the next, in parts as of one long sequence."""
+    logs = np.zeros(len(ids), np.float32)
+    begin = np.arange(0, max(1, len(ids) - 1 - WARM), LONG - WARM)
+    length, fresh = np.minimum(LONG, len(ids) - 1 - begin), np.where(begin > 0, WARM, 0)
+    for rows in in_batches(np.arange(len(begin)), batch):
+        _score_rows(model, ids, begin[rows, None], fresh[rows, None], length[rows, None], logs, False)
     return logs
 
 
@@ -237,17 +247,26 @@ def in_batches(items: np.ndarray, size: int) -> list[np.ndarray]:
 
 
 def _score_rows(
-    model: Model, ids: np.ndarray, begin: np.ndarray, fresh: np.ndarray, length: np.ndarray, logs: np.ndarray
+    model: Model,
+    ids: np.ndarray,
+    begin: np.ndarray,
+    fresh: np.ndarray,
+    length: np.ndarray,
+    logs: np.ndarray,
+    anew: bool,
 ) -> None:
-    """Fill in `logs` where these rows (B, 1) have their targets."""
+    """Fill in `logs` where these rows (B, 1) have their targets; `anew`: each begins as if with BOS."""
     state = model.start(len(begin))
     for column in range(0, int(length.max()), WINDOW):
         columns = np.arange(column, min(column + WINDOW, int(length.max())))[None]
         real = columns < length  # (B, T)
         wanted = real & (columns >= fresh)  # (B, T)
         place = np.where(real, begin + columns, 0)  # (B, T)
-        tokens = np.where(columns == 0, np.where(real, BOS, PAD), np.where(real, ids[place], PAD))
-        targets = np.where(wanted, ids[np.where(real, place + 1, 0)], PAD)
+        read = np.where((columns == 0) & anew, BOS, ids[place])
+        tokens = np.where(real, read, PAD)
+        following = ids[np.where(real, place + 1, 0)]
+        wanted &= following != BOS
+        targets = np.where(wanted, following, PAD)
         found, state = model.score(_tensor(model, tokens), _tensor(model, targets), state)
         logs[place[wanted] + 1] = found.cpu().numpy()[wanted]
 

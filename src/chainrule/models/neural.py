@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from chainrule.config import option
 from chainrule.errors import ModelError
-from chainrule.models.base import Model, ModelConfig, State
+from chainrule.models.base import BATCH, Model, ModelConfig, State, score_carried
 from chainrule.nn.dropout import Dropout, embed
 from chainrule.nn.softmax import START, Output
 
@@ -101,6 +101,9 @@ class NeuralConfig(ModelConfig):
     )
     dropout: float = option(0.0, "share of numbers dropped between layers while training", low=0.0, high=0.99)
     embedding_dropout: float = option(0.0, "share of symbols left out while training", low=0.0, high=0.99)
+    carry: bool = option(
+        False, "memory goes on from one sequence to the next, as in running text line by line"
+    )
     samples: int = option(0, "train with so many sampled symbols instead of all; 0: all of them", low=0)
     coarse: bool = option(
         False, "train with products in bfloat16: almost twice as fast where the machine has them"
@@ -144,6 +147,12 @@ class Speaker(Neural):
 
     def logits(self, hidden: Tensor) -> Tensor:
         return self.output.logits(hidden)
+
+    def score_ids(self, ids: np.ndarray, batch: int = BATCH) -> np.ndarray:
+        if not self.config.carry:
+            return super().score_ids(ids, batch)
+        with self.answering():
+            return score_carried(self, np.asarray(ids), batch)
 
     def loss(
         self, tokens: Tensor, targets: Tensor, state: State, smoothing: float = 0.0

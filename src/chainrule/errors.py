@@ -5,9 +5,9 @@ ChainruleError
 ├── DataError        a data file cannot be read, is empty, is not what it was said to be
 ├── CodecError       symbols cannot be turned into ids, or ids into symbols
 ├── ModelError       a model was asked for something it cannot do
+├── Stopped          a training was asked to stop; it can go on
 └── BundleError      a saved model is damaged, foreign, or would be overwritten
 
-Beside the tree stands Stopped, a KeyboardInterrupt after which a training can go on.
 Every message says what was expected, what came, and what to do about it.
 """
 
@@ -41,7 +41,7 @@ class BundleError(ChainruleError):
     """A saved model is damaged, foreign, or would be overwritten."""
 
 
-class Stopped(KeyboardInterrupt):
+class Stopped(ChainruleError):
     """A training was asked to stop, and everything is on disk to go on from."""
 
 

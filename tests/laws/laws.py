@@ -294,4 +294,7 @@ BOTH_WAYS = {
 
 def applies(law: Law, case: Case) -> bool:
     """Whether a law speaks of models of this kind."""
-    return case.make().reads == "left" or law.__name__[4:6] in BOTH_WAYS
+    model = case.make()
+    if law is law_13_one_tiny_batch_can_be_learnt and not model.learns:
+        return False
+    return model.reads == "left" or law.__name__[4:6] in BOTH_WAYS

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from chainrule import __version__
-from chainrule.cli import about, check, demo, exchange, fit, use, write
+from chainrule.cli import about, check, demo, exchange, fit, mix, use, write
 from chainrule.cli.failure import STOPPED
 from chainrule.cli.output import Plain
 from chainrule.progress import hush
@@ -29,6 +29,7 @@ app.command("generate", cls=Plain)(write.generate)
 app.command("complete", cls=Plain)(write.complete)
 app.command("rank", cls=Plain)(use.rank)
 app.command("check", cls=Plain, context_settings={"ignore_unknown_options": True})(check.check)
+app.command("mix", cls=Plain)(mix.mix)
 app.command("models", cls=Plain)(about.models)
 app.command("show", cls=Plain)(about.show)
 app.add_typer(exchange.imports, name="import")

@@ -36,14 +36,12 @@ def _exit_code(error: SystemExit | typer.Exit) -> int:
 
 
 def _code(error: BaseException) -> int:
-    if isinstance(error, KeyboardInterrupt | typer.Abort):
+    if isinstance(error, KeyboardInterrupt | typer.Abort | Stopped):
         return STOPPED
     return USAGE if isinstance(error, (ConfigError, UsageError)) else ERROR
 
 
 def _message(error: BaseException) -> str:
-    if isinstance(error, Stopped):
-        return str(error)
     if isinstance(error, KeyboardInterrupt | typer.Abort):
         return "stopped; nothing was written."
     if isinstance(error, UsageError):

@@ -81,7 +81,7 @@ def fit(
     bundle = _fit(source, options | {"run": run, "resume": resume}, output)
     bundle.save(out, force)
     took = time.perf_counter() - began
-    output.result(_values(bundle, out, took), _text(bundle, out, took))
+    output.result(values(bundle, out, took), summary(bundle, out, took))
 
 
 def _settled(
@@ -108,7 +108,7 @@ def _fit(source: str | list[Path], options: dict[str, Any], output: Output) -> B
     return bundle
 
 
-def _values(bundle: Bundle, out: Path, took: float) -> dict[str, Any]:
+def values(bundle: Bundle, out: Path, took: float) -> dict[str, Any]:
     return {
         "output": str(out),
         "family": bundle.model.family,
@@ -125,7 +125,7 @@ def _bytes(bundle: Bundle) -> int:
     return sum(array.nbytes for array in bundle.model.arrays().values())
 
 
-def _text(bundle: Bundle, out: Path, took: float) -> str:
+def summary(bundle: Bundle, out: Path, took: float) -> str:
     what = f"{bundle.model.family} on {bundle.codec.name}, {bundle.codec.size:,} ids"
     lines = [f"{out}: {what}, {size(_bytes(bundle))}, {seconds(took)}"]
     rows = [

@@ -76,6 +76,7 @@ class Model(ABC):
 
     family: ClassVar[str] = ""
     Config: ClassVar[type[ModelConfig]] = ModelConfig
+    learns: ClassVar[bool] = True  # False: it is made of others, or only remembers
     reads: ClassVar[Literal["left", "both"]] = "left"  # logits[:, t] speaks of symbol t + 1, or of symbol t
     context: int | None = None  # most symbols it can hold; None: no limit
     config: ModelConfig

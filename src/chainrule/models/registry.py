@@ -11,6 +11,8 @@ from chainrule.models.base import Model
 
 # name -> (module that defines it, one line for `chainrule models`); listed, so that asking imports nothing.
 BUILT_IN: dict[str, tuple[str, str]] = {
+    "cache": ("chainrule.models.cache", "what was said lately is said again; a partner for mix"),
+    "mix": ("chainrule.models.mix", "several models speak together; made by chainrule mix"),
     "ngram": ("chainrule.models.ngram", "counts of the last few symbols, smoothed; trained in seconds"),
     "window": ("chainrule.models.window", "a feed-forward network over the last few symbols"),
     "rnn": ("chainrule.models.rnn", "a plain recurrent network: one vector of memory per layer"),

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
-from chainrule.codecs.base import Blocks, Codec, CodecConfig, Encoded, Texts
+from chainrule.codecs.base import Blocks, CodecConfig, Encoded, Texts
 from chainrule.codecs.registry import register
 from chainrule.codecs.scan import Counts
-from chainrule.codecs.vocabulary import Vocabulary, VocabularyConfig, spoken
+from chainrule.codecs.vocabulary import Listing, Vocabulary, VocabularyConfig, spoken
 from chainrule.errors import CodecError
 from chainrule.runtime import compiled, in_threads, threads
 from chainrule.symbols import BOS, EOS, FIRST, UNK
@@ -84,23 +83,8 @@ def spell(texts: Texts, table: np.ndarray) -> np.ndarray:
 
 
 @register("characters")
-class Characters(Codec):
+class Characters(Listing):
     """One id per code point seen in the data."""
-
-    Config = VocabularyConfig
-    config: VocabularyConfig
-
-    def __init__(self, config: VocabularyConfig, vocabulary: Vocabulary) -> None:
-        self.config = config
-        self.vocabulary = vocabulary
-
-    @property
-    def size(self) -> int:
-        return self.vocabulary.size
-
-    @property
-    def silent(self) -> tuple[int, ...]:
-        return self.vocabulary.silent(self.config.closed)
 
     @classmethod
     def learn(cls, blocks: Blocks, config: CodecConfig) -> Self:
@@ -128,16 +112,5 @@ class Characters(Codec):
         ids = parts[0] if len(parts) == 1 else np.concatenate(parts)
         return Encoded(ids, int(np.count_nonzero(ids == UNK)))
 
-    def pieces(self, ids: Sequence[int] | np.ndarray) -> list[str]:
-        return self.vocabulary.pieces(ids)
-
     def decode(self, ids: Sequence[int] | np.ndarray) -> str:
         return "".join(UNKNOWN if number == UNK else self.vocabulary.piece(number) for number in spoken(ids))
-
-    def save(self, folder: Path) -> None:
-        self.vocabulary.save(folder)
-
-    @classmethod
-    def load(cls, folder: Path, config: CodecConfig) -> Self:
-        assert isinstance(config, VocabularyConfig)
-        return cls(config, Vocabulary.load(folder))

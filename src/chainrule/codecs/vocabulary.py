@@ -8,10 +8,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 
-from chainrule.codecs.base import CodecConfig
+from chainrule.codecs.base import Codec, CodecConfig
 from chainrule.codecs.scan import Counts, Lookup
 from chainrule.config import option
 from chainrule.errors import CodecError
@@ -101,6 +102,36 @@ class Vocabulary:
             tuple(unescape(line) if b"\\" in line else line for line in lines),
             bool(facts.get("unknown_seen")),
         )
+
+
+class Listing(Codec):
+    """A codec whose symbols are listed in a vocabulary."""
+
+    Config = VocabularyConfig
+    config: VocabularyConfig
+
+    def __init__(self, config: VocabularyConfig, vocabulary: Vocabulary) -> None:
+        self.config = config
+        self.vocabulary = vocabulary
+
+    @property
+    def size(self) -> int:
+        return self.vocabulary.size
+
+    @property
+    def silent(self) -> tuple[int, ...]:
+        return self.vocabulary.silent(self.config.closed)
+
+    def pieces(self, ids: Sequence[int] | np.ndarray) -> list[str]:
+        return self.vocabulary.pieces(ids)
+
+    def save(self, folder: Path) -> None:
+        self.vocabulary.save(folder)
+
+    @classmethod
+    def load(cls, folder: Path, config: CodecConfig) -> Self:
+        assert isinstance(config, VocabularyConfig)
+        return cls(config, Vocabulary.load(folder))
 
 
 def check_id(number: int, size: int) -> None:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar, Self
 
 import numpy as np
 
 from chainrule.codecs import joiner
-from chainrule.codecs.base import Blocks, Codec, CodecConfig, Encoded, Texts
+from chainrule.codecs.base import Blocks, CodecConfig, Encoded, Texts
 from chainrule.codecs.registry import register
 from chainrule.codecs.scan import count_words, separating
-from chainrule.codecs.vocabulary import Vocabulary, VocabularyConfig, spoken
+from chainrule.codecs.vocabulary import Listing, Vocabulary, VocabularyConfig, spoken
 from chainrule.config import option
 
 WHITE = " \t\n\r\v\f"  # ASCII white space: a no-break space is part of a word
@@ -30,24 +29,11 @@ class WordsConfig(VocabularyConfig):
     )
 
 
-class Listed(Codec):
+class Listed(Listing):
     """A codec whose symbols are listed in a vocabulary and separated by certain bytes."""
 
-    config: VocabularyConfig
     separators: ClassVar[np.ndarray]  # (256,) bool, the bytes between two symbols
     glue: ClassVar[str]  # what `decode` puts between two symbols
-
-    def __init__(self, config: VocabularyConfig, vocabulary: Vocabulary) -> None:
-        self.config = config
-        self.vocabulary = vocabulary
-
-    @property
-    def size(self) -> int:
-        return self.vocabulary.size
-
-    @property
-    def silent(self) -> tuple[int, ...]:
-        return self.vocabulary.silent(self.config.closed)
 
     @classmethod
     def learn(cls, blocks: Blocks, config: CodecConfig) -> Self:
@@ -64,19 +50,8 @@ class Listed(Codec):
         texts = self.separated(texts, self.config)
         return Encoded(*self.vocabulary.lookup.encode(texts, self.separators))
 
-    def pieces(self, ids: Sequence[int] | np.ndarray) -> list[str]:
-        return self.vocabulary.pieces(ids)
-
     def decode(self, ids: Sequence[int] | np.ndarray) -> str:
         return self.glue.join(self.vocabulary.pieces(spoken(ids)))
-
-    def save(self, folder: Path) -> None:
-        self.vocabulary.save(folder)
-
-    @classmethod
-    def load(cls, folder: Path, config: CodecConfig) -> Self:
-        assert isinstance(config, VocabularyConfig)
-        return cls(config, Vocabulary.load(folder))
 
 
 @register("words")

@@ -17,11 +17,14 @@ R = TypeVar("R")
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a kernel with numba on first use, keep the machine code on disk, and release the GIL inside.
 
-    Kernels are typed by numba when they are called, so to mypy they take and give anything.
+    Where neither the installation nor the home folder can be written, the kernel is compiled anew in every process.
     """
     import numba
 
-    return cast(Callable[..., Any], numba.njit(nogil=True, cache=True)(function))
+    try:
+        return cast(Callable[..., Any], numba.njit(nogil=True, cache=True)(function))
+    except RuntimeError:  # numba: "no locator available"
+        return cast(Callable[..., Any], numba.njit(nogil=True)(function))
 
 
 def threads() -> int:

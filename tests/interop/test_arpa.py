@@ -98,6 +98,14 @@ def test_a_word_that_looks_special_is_refused_on_export(tmp_path: Path) -> None:
         ("-0.2\tsun rain", "x\tsun rain", "line 13: expected numbers"),
         ("-0.6\train\t-0.1", "-0.6\tsun\t-0.1", "'sun' stands twice"),
         ("\n\\end\\\n", "", "cut off"),
+        ("-0.2\tsun rain", "nan\tsun rain", "a logarithm of at most 0"),
+        ("-0.4\tsun\t-0.2", "nan\tsun\t-0.2", "a logarithm of at most 0"),
+        ("-0.4\tsun\t-0.2", "5\tsun\t-0.2", "a logarithm of at most 0"),
+        ("-0.4\tsun\t-0.2", "-0.4\tsun\tnan", "a finite weight"),
+        ("-0.4\tsun\t-0.2", "-0.4\tsun\tinf", "a finite weight"),
+        ("-0.2\tsun rain", "-0.2\t<s> sun", "stands twice"),
+        ("ngram 2=2", "ngram 2=99999999999999999999", "expected 'ngram 2=COUNT'"),
+        ("ngram 2=2", "ngram 2=999999999999999", "more than memory holds"),
     ],
 )
 def test_a_broken_file_is_explained(old: str, new: str, message: str, tmp_path: Path) -> None:
@@ -142,3 +150,12 @@ def test_words_are_not_taken_for_characters(tmp_path: Path) -> None:
     path.write_text(SMALL)
     with pytest.raises(DataError, match="'sun' is more than one character"):
         import_arpa(path, "characters")
+
+
+def test_capital_specials_and_a_byte_order_mark_are_understood(tmp_path: Path) -> None:
+    plain, odd = tmp_path / "plain.arpa", tmp_path / "odd.arpa"
+    plain.write_text(SMALL)
+    odd.write_text("\ufeff" + SMALL.replace("<s>", "<S>").replace("</s>", "</S>"))
+    (one, words), (other, same) = import_arpa(plain), import_arpa(odd)
+    assert words.pieces(range(words.size)) == same.pieces(range(same.size))
+    np.testing.assert_array_equal(scores(one, words, ["sun rain"]), scores(other, same, ["sun rain"]))

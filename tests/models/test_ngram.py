@@ -229,6 +229,8 @@ def test_arrays_of_the_wrong_size_are_refused(name: str) -> None:
 def test_ids_outside_the_alphabet_are_refused() -> None:
     with pytest.raises(ModelError, match="0 to 7"):
         fit([A, B, C], order=3).score_ids(np.array([BOS, 8, EOS], np.int32))
+    with pytest.raises(ModelError, match="0 to 7"):
+        fit([A, B, -5], order=3)
 
 
 def test_a_forecast_from_a_sample_is_near_what_the_whole_needs() -> None:

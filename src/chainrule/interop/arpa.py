@@ -6,6 +6,7 @@ are separated by white space there, so a symbol that contains any is written wit
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import math
@@ -32,6 +33,7 @@ from chainrule.progress import progress
 from chainrule.symbols import BOS, EOS, FIRST, MASK, PAD, SPECIALS, UNK
 
 TEN = math.log(10)
+SLACK = 1e-4  # what rounding may put above a probability of 1
 NEVER = -99.0  # how the format writes the logarithm of zero
 ROWS = 1 << 16  # n-grams written at a time
 SEPARATORS = "\0\t\n\v\f\r "  # what readers of the format take for the end of a word
@@ -177,8 +179,8 @@ class _Lines:
         """The next line, or nothing at the end of the file."""
         for line in self.file:
             self.number += 1
-            if line.strip():
-                return line.strip()
+            if line := line.removeprefix(codecs.BOM_UTF8).strip():
+                return line
         return b""
 
     def some(self, wanted: int) -> list[bytes]:
@@ -204,7 +206,7 @@ def _header(lines: _Lines) -> list[int]:
             begun = True
         elif begun and line.startswith(b"ngram "):
             order, _, size = line.removeprefix(b"ngram ").partition(b"=")
-            if order.strip() != b"%d" % (len(sizes) + 1) or not size.strip().isdigit():
+            if order.strip() != b"%d" % (len(sizes) + 1) or not re.fullmatch(rb"\s*\d{1,15}\s*", size):
                 raise lines.error(f"expected 'ngram {len(sizes) + 1}=COUNT', found {_shown(line)}.")
             sizes.append(int(size))
         elif not begun and lines.number > 100:
@@ -278,23 +280,48 @@ def _one_by_one(block: list[bytes], lines: _Lines, n: int, size: int) -> Entries
     return words, logs, weights
 
 
+def _checked(lines: _Lines, n: int, logs: list[float], weights: list[float]) -> tuple[np.ndarray, np.ndarray]:
+    """Natural logarithms, if these can be logarithms of probabilities and of weights."""
+    found, backs = np.array(logs), np.array(weights)
+    wrong = ~(found <= SLACK) | ~(backs < np.inf)
+    if wrong.any():
+        which = int(np.flatnonzero(wrong)[0])
+        raise lines.error(
+            f"a {n}-gram up to here has the log-probability {found[which]} and the weight {backs[which]}: a logarithm "
+            "of at most 0 and a finite weight were expected."
+        )
+    return np.minimum(found, 0.0) * TEN, backs * TEN
+
+
 def _read_unigrams(lines: _Lines, size: int) -> tuple[Table, dict[bytes, int]]:
     numbers = {SPECIALS[special].encode(): special for special in (BOS, EOS, UNK)}
-    ids: dict[int, tuple[float, float]] = dict.fromkeys((BOS, EOS, UNK), (NEVER, 0.0))
+    ids: dict[int, tuple[float, float]] = dict.fromkeys((BOS, EOS, UNK), (NEVER * TEN, 0.0))
     listed = set()
-    for words, logs, weights in _entries(lines, 1, size):
-        for word, log, weight in zip(words, logs, weights, strict=True):
-            word = word.lower() if word in (b"<S>", b"</S>", b"<UNK>") else word
+    for words, some, weights in _entries(lines, 1, size):
+        logs, backs = _checked(lines, 1, some, weights)
+        for word, log, weight in zip(words, logs.tolist(), backs.tolist(), strict=True):
+            word = SPELT.get(word, word)
             if word in listed:
                 raise lines.error(f"{_shown(word)} stands twice among the 1-grams.")
             listed.add(word)
             ids[numbers.setdefault(word, FIRST + len(numbers) - 3)] = (log, weight)
-    values = np.array(list(ids.values())) * TEN
+    numbers |= {spelt: numbers[word] for spelt, word in SPELT.items()}
+    values = np.array(list(ids.values()))
     return Table(np.array(list(ids), np.int32)[:, None], values[:, 0], values[:, 1]), numbers
 
 
+SPELT = {b"<S>": b"<s>", b"</S>": b"</s>", b"<UNK>": b"<unk>"}  # as some toolkits write them
+
+
+def _room(lines: _Lines, size: int, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    try:
+        return np.empty((size, n), np.int32), np.empty(size), np.empty(size)
+    except (MemoryError, ValueError):
+        raise lines.error(f"{size} {n}-grams are announced, more than memory holds.") from None
+
+
 def _read_table(lines: _Lines, n: int, size: int, numbers: dict[bytes, int]) -> Table:
-    symbols, logs, backs = np.empty((size, n), np.int32), np.empty(size), np.empty(size)
+    symbols, logs, backs = _room(lines, size, n)
     done = 0
     for words, some, weights in _entries(lines, n, size):
         stop = done + len(some)
@@ -305,6 +332,6 @@ def _read_table(lines: _Lines, n: int, size: int, numbers: dict[bytes, int]) -> 
                 f"{lines.path}: {_shown(error.args[0])} in a {n}-gram is not among the 1-grams."
             )
             raise where from None
-        logs[done:stop], backs[done:stop] = some, weights
+        logs[done:stop], backs[done:stop] = _checked(lines, n, some, weights)
         done = stop
-    return Table(symbols, logs * TEN, backs * TEN)
+    return Table(symbols, logs, backs)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from chainrule.errors import DataError
 from chainrule.models.ngram.packing import packed
 from chainrule.models.ngram.space import Space
 from chainrule.models.ngram.trie import empty_trie, seal
@@ -95,7 +96,12 @@ def _missing(rows: np.ndarray, wanted: np.ndarray) -> np.ndarray:
 
 def _sorted(table: Table) -> Table:
     order = np.lexsort(table.symbols.T[::-1])
-    return Table(table.symbols[order], table.logs[order], table.backoff[order])
+    symbols = table.symbols[order]
+    if len(symbols) > 1 and (symbols[1:] == symbols[:-1]).all(1).any():
+        raise DataError(
+            f"A {symbols.shape[1]}-gram stands twice in the file. Write the model again without it."
+        )
+    return Table(symbols, table.logs[order], table.backoff[order])
 
 
 def _first_rows(table: Table, parents: Table, alphabet: int) -> np.ndarray:

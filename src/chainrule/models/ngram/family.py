@@ -102,6 +102,7 @@ class Ngram(Model):
             order, note = best_order(config, ids, valid, cls.learn)
             chosen = cls.learn(replace(config, order=order), ids, progress)
             return cls(chosen.config, chosen.arrays(), (note, *chosen.notes))
+        _check_ids(ids, config.alphabet)
         speakable = np.ones(config.alphabet, np.bool_)
         speakable[list(config.silent)] = False
         with space_for(config.memory, progress) as space:
@@ -168,10 +169,7 @@ class Ngram(Model):
         return {"order": self._walk(ids, with_orders=True)[1]}
 
     def _walk(self, ids: np.ndarray, with_orders: bool) -> tuple[np.ndarray, np.ndarray]:
-        if len(ids) and not 0 <= ids.min() <= ids.max() < self.config.alphabet:
-            raise ModelError(
-                f"Ids must be from 0 to {self.config.alphabet - 1}. Encode with the model's own codec."
-            )
+        _check_ids(ids, self.config.alphabet)
         values, orders = np.empty(len(ids), np.float32), np.empty(len(ids) if with_orders else 0, np.int8)
 
         def work(part: slice) -> None:
@@ -219,6 +217,12 @@ class Ngram(Model):
         """How many n-grams of each order it knows; PAD and MASK are none."""
         single, *longer = np.diff(self.levels)[1:].tolist()
         return [single - 2, *longer]
+
+
+def _check_ids(ids: np.ndarray, alphabet: int) -> None:
+    """Kernels look ids up without asking: nothing outside the alphabet may reach them."""
+    if len(ids) and not 0 <= ids.min() <= ids.max() < alphabet:
+        raise ModelError(f"Ids must be from 0 to {alphabet - 1}. Encode with the model's own codec.")
 
 
 def _pieces(ids: np.ndarray) -> list[slice]:

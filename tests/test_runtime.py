@@ -1,0 +1,41 @@
+"""Threads and compiled kernels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from chainrule.runtime import compiled, in_threads, threads
+
+
+def test_results_come_in_order_and_errors_pass_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CHAINRULE_THREADS", "2")
+    assert in_threads(lambda item: item * item, range(50)) == [item * item for item in range(50)]
+    with pytest.raises(ZeroDivisionError):
+        in_threads(lambda item: 1 // item, [1, 0])
+
+
+def test_work_inside_work_does_not_wait_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CHAINRULE_THREADS", "2")
+    found = in_threads(lambda item: sum(in_threads(lambda inner: inner, range(item))), range(8))
+    assert found == [sum(range(item)) for item in range(8)]
+
+
+def test_the_number_of_threads_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CHAINRULE_THREADS", "3")
+    assert threads() == 3
+
+
+def test_kernels_work_where_nothing_can_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    import numba
+
+    njit = numba.njit
+
+    def refusing(**options: Any) -> Any:
+        if options.get("cache"):
+            raise RuntimeError("cannot cache function: no locator available")
+        return njit(**options)
+
+    monkeypatch.setattr(numba, "njit", refusing)
+    assert compiled(lambda number: number + 1)(1) == 2

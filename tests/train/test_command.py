@@ -1,0 +1,64 @@
+"""Training as users start, stop and resume it: by command."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from chainrule.bundle import load
+from chainrule.cli import main
+
+OPTIONS = ["--codec", "words", "--model", "lstm", "--width", "8", "--epochs", "400", "--patience", "0"]
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(0)
+    path = tmp_path / "text.txt"
+    path.write_text("\n".join(" ".join(rng.choice(["sun", "rain", "fog"], 5)) for _ in range(80)))
+    return path
+
+
+def command(text: Path, *more: str) -> list[str]:
+    return [sys.executable, "-m", "chainrule.cli", "fit", str(text), *OPTIONS, *more]
+
+
+def metrics(run: Path) -> list[dict[str, float]]:
+    path = run / "metrics.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_a_training_stopped_by_a_signal_goes_on_to_the_same_model(text: Path, how: signal.Signals) -> None:
+    out, whole = text.parent / "lm", text.parent / "whole"
+    process = subprocess.Popen(
+        command(text, "-o", str(out)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    while not metrics(text.parent / "lm.run"):  # wait for the first validation
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.02)
+    process.send_signal(how)
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == 130 and "--resume" in told
+    assert not out.exists()
+    assert main([*command(text, "-o", str(out), "-q")[3:]]) == 1  # a stopped run is not started over silently
+    assert main([*command(text, "-o", str(out), "--resume", "-q")[3:]]) == 0
+    assert main([*command(text, "-o", str(whole), "-q")[3:]]) == 0
+    for name, array in load(whole).model.arrays().items():
+        np.testing.assert_array_equal(load(out).model.arrays()[name], array, err_msg=name)
+    assert metrics(text.parent / "lm.run") == metrics(text.parent / "whole.run")
+
+
+def test_a_budget_is_kept_and_the_plan_is_told(text: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["fit", str(text), "--codec", "words", "--model", "gru", "--width", "8", "--budget", "3s"]
+    assert main([*words, "-o", str(text.parent / "lm"), "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["family"] == "gru"
+    assert "fit the budget" in err
+    assert load(text.parent / "lm").card["training"]["seconds"] < 6

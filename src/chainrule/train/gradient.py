@@ -13,6 +13,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import torch
+
 from chainrule.data.batches import Batches, batches_for
 from chainrule.data.dataset import Prepared
 from chainrule.errors import BundleError
@@ -49,6 +51,7 @@ def learn(
     config = replace(config, rows=config.rows or ROWS, span=config.span or SPAN)
     model = kind.seeded(settings, config.seed)
     batches = _batches(prepared, settings, config)
+    settle_threads(model, batches)
     with _interruptible() as stopping, progress("training", None, "symbols") as step:
         watcher = _Watcher(step)
         trainer = Trainer(model, batches, prepared.valid, config, folder, watcher, stopping)
@@ -58,6 +61,29 @@ def learn(
         (folder / FILE).unlink(missing_ok=True)
     facts = {"steps": trainer.at.step, "best": trainer.at.best, "seconds": time.monotonic() - trainer.began}
     return Learnt(model, (trainer.plan.reason,), {"training": facts, "settings": config.values()})
+
+
+def settle_threads(model: Neural, batches: Batches) -> None:
+    """Use one core where two are slower.
+
+    Threads of a recurrent step wait for each other thousands of times a second; when another program keeps a core
+    busy, that wait makes two threads up to thirty times as slow as one.
+    """
+    most = torch.get_num_threads()
+    batch = batches.batch(0, 0)
+
+    def seconds(threads: int) -> float:
+        torch.set_num_threads(threads)
+        began = time.perf_counter()
+        tokens, targets = torch.from_numpy(batch.tokens), torch.from_numpy(batch.targets)
+        loss, _ = model.loss(tokens, targets, model.start(len(tokens)))
+        loss.backward()  # type: ignore[no-untyped-call]
+        return time.perf_counter() - began
+
+    with torch.random.fork_rng(devices=[]):
+        taken = {threads: min(seconds(threads) for _ in range(3)) for threads in {1, most}}
+    model.zero_grad(set_to_none=False)
+    torch.set_num_threads(1 if taken[1] < taken[most] else most)
 
 
 def _batches(prepared: Prepared, settings: Any, config: TrainConfig) -> Batches:

@@ -44,6 +44,7 @@ class Progressing:
     nats: float = 0.0  # of the training loss since the last validation
     count: int = 0
     averaged: int = 0  # how many steps are in the average
+    threads: int = field(default_factory=torch.get_num_threads)  # sums depend on how work is shared out
     plan: dict[str, Any] | None = None
 
 
@@ -242,6 +243,7 @@ class Trainer:
             return False
         arrays = {name: torch.from_numpy(np.array(array)) for name, array in found.arrays.items()}
         self.at = Progressing(**found.facts)
+        torch.set_num_threads(self.at.threads)
         self.model.load_state_dict(_under(arrays, "model/"))
         self.best, self.mean = _under(arrays, "best/"), _under(arrays, "mean/")
         self.optimizer.restore(_under(arrays, "optimizer/"))

@@ -97,6 +97,8 @@ def test_large_files_are_sampled_and_checked_whole_on_demand(
         ({"codec": {"name": "wrds", "config": {}}}, "Did you mean 'words'"),
         ({"model": {"ordr": 3}}, "Did you mean 'order'"),
         ({"codec": None}, "does not describe a model"),
+        ({"version": True}, "damaged"),
+        ({"version": 0}, "damaged"),
     ],
 )
 def test_a_foreign_config_is_explained(saved: Path, change: dict[str, Any], message: str) -> None:
@@ -256,3 +258,79 @@ def test_nothing_is_left_when_saving_fails(
     with pytest.raises(KeyboardInterrupt):
         words.save(tmp_path / "lm")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [({"alphabet": 3}, "alphabet of 3"), ({"silent": [0, 999_999]}, "silent id 999999")],
+)
+def test_a_model_of_another_alphabet_is_refused(saved: Path, change: dict[str, Any], message: str) -> None:
+    config = json.loads((saved / "config.json").read_text())
+    config["model"] |= change
+    (saved / "config.json").write_text(json.dumps(config))
+    manifest.write(saved)
+    with pytest.raises(BundleError, match=rf"config\.json is damaged: .*{message}"):
+        load(saved)
+
+
+@pytest.mark.parametrize("name", [*(name for name in FILES if name != "manifest.json"), "all"])
+def test_a_file_the_manifest_does_not_list_is_not_trusted(saved: Path, name: str) -> None:
+    listed = json.loads((saved / "manifest.json").read_text())["files"]
+    kept = {one: facts for one, facts in listed.items() if name not in (one, "all")}
+    (saved / "manifest.json").write_text(json.dumps({"files": kept}))
+    with pytest.raises(BundleError, match="does not list"):
+        load(saved)
+
+
+@pytest.mark.parametrize("name", ["../other", "/etc/hostname", "codec/../../other", "C:\\other", "..\\other"])
+def test_a_manifest_that_points_outside_is_refused(saved: Path, name: str) -> None:
+    listed = json.loads((saved / "manifest.json").read_text())["files"]
+    (saved / "manifest.json").write_text(json.dumps({"files": listed | {name: {"size": 0}}}))
+    with pytest.raises(BundleError, match="outside the folder"):
+        load(saved)
+
+
+def test_a_manifest_that_is_a_device_is_not_read(saved: Path) -> None:
+    (saved / "manifest.json").unlink()
+    (saved / "manifest.json").symlink_to("/dev/null")
+    with pytest.raises(BundleError, match="no plain file"):
+        load(saved)
+
+
+def test_names_that_are_no_unicode_are_saved_and_come_back(words: Bundle, tmp_path: Path) -> None:
+    name = b"caf\xe9.txt".decode(errors="surrogateescape")
+    Bundle(words.codec, words.model, {"data": name}).save(tmp_path / "lm")
+    assert load(tmp_path / "lm").card["data"] == name
+
+
+@pytest.mark.parametrize(
+    ("wish", "message"),
+    [
+        ({"seed": "a"}, "seed must be a whole number"),
+        ({"seed": 1 << 64}, "64 bits"),
+        ({"seed": -(1 << 63) - 1}, "64 bits"),
+        ({"top_k": 2.5}, "top_k must be a whole number"),
+        ({"temperature": "hot"}, "temperature must be a number"),
+        ({"beam": 2, "temperature": 0.5}, "do not go together"),
+        ({"beam": 2, "top_k": 5}, "do not go together"),
+        ({"beam": 2, "top_p": 0.5}, "do not go together"),
+        ({"prompt": 5}, "A text is wanted"),
+    ],
+)
+def test_wishes_that_cannot_be_met_are_refused(words: Bundle, wish: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        words.generate(**wish)
+
+
+def test_what_is_no_list_of_texts_is_not_ranked(words: Bundle) -> None:
+    with pytest.raises(ConfigError, match="several texts"):
+        words.rank("abc")
+    with pytest.raises(ConfigError, match="a int came"):
+        words.rank([5])  # type: ignore[list-item]
+    with pytest.raises(ConfigError, match="int"):
+        words.score(5)  # type: ignore[arg-type]
+
+
+def test_the_largest_seeds_are_seeds_too(words: Bundle) -> None:
+    for seed in ((1 << 64) - 1, -(1 << 63), np.int64(3)):
+        assert words.generate("what", 2, seed=seed).startswith("what")

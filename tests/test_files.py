@@ -2,10 +2,13 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
+import threading
 from pathlib import Path
 
 import pytest
 
+from chainrule import files
 from chainrule.errors import BundleError
 from chainrule.files import check_free, new_file, new_folder, write_text
 
@@ -16,7 +19,9 @@ def names(folder: Path) -> list[str]:
 
 def saved(path: Path, content: str, force: bool = False) -> Path:
     with new_folder(path, force) as temporary:
-        (temporary / "manifest.json").write_text(content)
+        (temporary / "config.json").write_text('{"format": "chainrule"}')
+        (temporary / "content").write_text(content)
+        (temporary / "manifest.json").write_text('{"files": {"config.json": {}, "content": {}}}')
     return path
 
 
@@ -48,9 +53,9 @@ def test_a_taken_place_needs_force(tmp_path: Path) -> None:
     place = saved(tmp_path / "folder", "old")
     with pytest.raises(BundleError, match="--force"):
         saved(place, "new")
-    assert (place / "manifest.json").read_text() == "old"
+    assert (place / "content").read_text() == "old"
     saved(place, "new", force=True)
-    assert (place / "manifest.json").read_text() == "new"
+    assert (place / "content").read_text() == "new"
     assert names(tmp_path) == ["folder"]
 
 
@@ -70,14 +75,15 @@ def test_the_old_folder_survives_a_failed_replacement(
     rename = Path.rename
 
     def broken(self: Path, target: Path) -> Path:
-        if (self / "manifest.json").read_text() == "new":
+        if (self / "content").read_text() == "new":
             raise OSError(errno.EIO, "broken disk")
         return rename(self, target)
 
+    monkeypatch.setattr(files, "_exchanged", lambda one, other: False)
     monkeypatch.setattr(Path, "rename", broken)
     with pytest.raises(OSError, match="broken disk"):
         saved(place, "new", force=True)
-    assert (place / "manifest.json").read_text() == "old"
+    assert (place / "content").read_text() == "old"
     assert names(tmp_path) == ["folder"]
 
 
@@ -114,3 +120,63 @@ def test_new_folders_obey_the_umask(tmp_path: Path) -> None:
         assert saved(tmp_path / "folder", "x").stat().st_mode & 0o777 == 0o755
     finally:
         os.umask(before)
+
+
+def test_force_spares_a_folder_that_only_looks_like_a_model(tmp_path: Path) -> None:
+    app = tmp_path / "app"
+    app.mkdir()
+    (app / "manifest.json").write_text('{"files": {"index.html": {}}}')
+    (app / "index.html").write_text("precious")
+    with pytest.raises(BundleError, match="no saved model"):
+        check_free(app, force=True)
+
+
+@pytest.mark.parametrize("name", ["notes.txt", ".git/head", "codec/mine"])
+def test_force_spares_and_names_a_file_laid_beside_a_model(tmp_path: Path, name: str) -> None:
+    place = saved(tmp_path / "folder", "old")
+    (place / name).parent.mkdir(exist_ok=True)
+    (place / name).write_text("precious")
+    with pytest.raises(BundleError, match=name):
+        saved(place, "new", force=True)
+    assert (place / name).read_text() == "precious"
+
+
+def test_force_spares_a_linked_folder_inside_a_model(tmp_path: Path) -> None:
+    place = saved(tmp_path / "folder", "old")
+    (place / "elsewhere").symlink_to(tmp_path)
+    with pytest.raises(BundleError, match="elsewhere"):
+        check_free(place, force=True)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can let two folders change places")
+def test_there_is_no_moment_without_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = saved(tmp_path / "folder", "old")
+
+    def refuse(self: Path, target: Path) -> Path:
+        raise AssertionError("two renames, and a moment between them")
+
+    monkeypatch.setattr(Path, "rename", refuse)
+    saved(place, "new", force=True)
+    assert (place / "content").read_text() == "new"
+    assert names(tmp_path) == ["folder"]
+
+
+# Pipes stand for devices here: a real one might be lost to whoever breaks this and tests as root.
+@pytest.mark.parametrize("name", ["pipe", "link"])
+def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path: Path, name: str) -> None:
+    pipe, found = tmp_path / "pipe", []
+    os.mkfifo(pipe)
+    (tmp_path / "link").symlink_to(pipe)
+    reader = threading.Thread(target=lambda: found.append(pipe.read_bytes()), daemon=True)
+    reader.start()
+    write_text(tmp_path / name, "through")
+    reader.join(10)
+    assert found == [b"through"] and pipe.is_fifo() and names(tmp_path) == ["link", "pipe"]
+
+
+def test_an_open_file_goes_on_where_it_stands(tmp_path: Path) -> None:
+    with (tmp_path / "file").open("wb", buffering=0) as file:
+        file.write(b"before ")
+        write_text(f"/dev/fd/{file.fileno()}", "within")
+        file.write(b" after")
+    assert (tmp_path / "file").read_text() == "before within after"

@@ -145,3 +145,12 @@ def test_opening_reads_no_numbers(tmp_path: Path) -> None:
             pytest.skip("this disk has no sparse files")
     array = tensors.read(path)["x"]
     assert array.size == size and array[-1] == 0
+
+
+@pytest.mark.parametrize("shape", [[0] * 100, [1] * 100, [0, 10**30], [0, 1 << 62], [1 << 62, 1 << 62, 0]])
+def test_an_absurd_shape_is_refused(tmp_path: Path, shape: list[int]) -> None:
+    size = 0 if 0 in shape else 8
+    text = json.dumps({"x": {"dtype": "F64", "shape": shape, "data_offsets": [0, size]}}).encode()
+    (tmp_path / "file").write_bytes(len(text).to_bytes(8, "little") + text + bytes(size))
+    with pytest.raises(BundleError, match="a shape no array can have"):
+        tensors.read(tmp_path / "file")

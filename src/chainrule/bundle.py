@@ -23,11 +23,11 @@ from chainrule.codecs.base import Codec, Texts
 from chainrule.codecs.registry import codec as codec_class
 from chainrule.completion import Completions, completions
 from chainrule.config import Config, to_json, visible
-from chainrule.continuation import joined, spoken, typed, until
+from chainrule.continuation import check_drawing, joined, spoken, typed, until
 from chainrule.errors import BundleError, CodecError, ConfigError
-from chainrule.files import new_folder
+from chainrule.files import CONFIG, FORMAT, new_folder
 from chainrule.judge.score import Score, measure
-from chainrule.models.base import Model
+from chainrule.models.base import Model, ModelConfig
 from chainrule.models.registry import family
 from chainrule.progress import progress, silent
 from chainrule.runtime import versions
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from chainrule.data.sources import Given
     from chainrule.decode.beam import Hypothesis
 
-FORMAT, VERSION = "chainrule", 1
-CONFIG, WEIGHTS, CODEC, CARD = "config.json", "model.safetensors", "codec", "card.json"
+VERSION = 1
+WEIGHTS, CODEC, CARD = "model.safetensors", "codec", "card.json"
 LOG2 = math.log(2.0)
 
 
@@ -156,6 +156,8 @@ class Bundle:
 
     def rank(self, candidates: Iterable[str]) -> list[tuple[str, Score]]:
         """The candidates with their scores, the most probable first."""
+        if isinstance(candidates, str):
+            raise ConfigError("rank wants several texts, and one came. Use score(text) for one.")
         scored = [(text, self.score_texts([text])) for text in candidates]
         return sorted(scored, key=lambda pair: (pair[1].impossible, -pair[1].log2prob))
 
@@ -178,6 +180,7 @@ class Bundle:
         With `beam` the most probable continuation found is given instead of a random one. `<unk>` is said
         only with `unknown`.
         """
+        check_drawing(seed, temperature, top_k, top_p, beam)
         if beam is not None:
             yield from self._written(prompt, self._found(prompt, length, beam, unknown)[0].ids, stop)
             return
@@ -248,7 +251,7 @@ class Bundle:
 
     def _texts(self, items: Iterable[str]) -> Texts:
         try:
-            return Texts.of(typed(self.codec, item) for item in items)
+            return Texts.of(typed(self.codec, _text(item)) for item in items)
         except UnicodeEncodeError as error:
             raise CodecError("The text is not valid Unicode: it holds bytes that are no UTF-8.") from error
 
@@ -271,7 +274,7 @@ class Bundle:
         from chainrule.decode.sample import sample
 
         generator = Generator()
-        generator.manual_seed(seed) if seed is not None else generator.seed()
+        generator.manual_seed(int(seed)) if seed is not None else generator.seed()
         known, filters = self.prompt_ids(prompt), Filters(**narrowing)
         return sample(self.model, known, length, generator=generator, filters=filters, never=_never(unknown))
 
@@ -298,6 +301,12 @@ def _described(name: str, config: Config) -> str:
     )
 
 
+def _text(item: object) -> str:
+    if not isinstance(item, str):
+        raise ConfigError(f"A text is wanted, and a {type(item).__name__} came: {item!r}. Give a str.")
+    return item
+
+
 def _never(unknown: bool) -> tuple[int, ...]:
     return () if unknown else (UNK,)
 
@@ -306,7 +315,10 @@ def load(folder: Path | str, verify: bool = False) -> Bundle:
     """A saved model again; a damaged or foreign one is refused. `verify` checks every byte of large files."""
     folder = Path(folder)
     config = _read_config(folder)
-    manifest.check(folder, verify)
+    inside = [
+        path.relative_to(folder).as_posix() for path in (folder / CODEC).rglob("*") if not path.is_dir()
+    ]
+    manifest.check(folder, verify, [CONFIG, WEIGHTS, CARD, *inside])
     try:
         codec_type, model_type = codec_class(config["codec"]["name"]), family(config["family"])
         codec_config = codec_type.Config.from_values(config["codec"]["config"])
@@ -316,8 +328,24 @@ def load(folder: Path | str, verify: bool = False) -> Bundle:
             f"{folder / CONFIG} does not describe a model this version knows: {error}"
         ) from error
     codec = codec_type.load(folder / CODEC, codec_config)
+    _check_alphabet(folder, codec, model_config)
     model = model_type.from_arrays(model_config, tensors.read(folder / WEIGHTS))
     return Bundle(codec, model, manifest.read_json(folder / CARD))
+
+
+def _check_alphabet(folder: Path, codec: Codec, config: ModelConfig) -> None:
+    """A model that speaks of other ids than its codec would give wrong numbers without a word."""
+    if config.alphabet != codec.size:
+        raise BundleError(
+            f"{folder / CONFIG} is damaged: its model has an alphabet of {config.alphabet} ids and its codec "
+            f"{codec.size}. Copy or save the model again."
+        )
+    outside = [one for one in config.silent if not 0 <= one < codec.size]
+    if outside:
+        raise BundleError(
+            f"{folder / CONFIG} is damaged: the silent id {outside[0]} is not among the {codec.size} ids. "
+            "Copy or save the model again."
+        )
 
 
 def _read_config(folder: Path) -> dict[str, Any]:
@@ -332,7 +360,7 @@ def _read_config(folder: Path) -> dict[str, Any]:
     config = manifest.read_json(folder / CONFIG)
     if config.get("format") != FORMAT:
         raise BundleError(f"{folder / CONFIG} is not of chainrule: its format is {config.get('format')!r}.")
-    if not isinstance(config.get("version"), int):
+    if type(config.get("version")) is not int or config["version"] < 1:
         raise BundleError(f"{folder / CONFIG} is damaged: its version is {config.get('version')!r}.")
     if config["version"] > VERSION:
         raise BundleError(

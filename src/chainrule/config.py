@@ -10,7 +10,7 @@ Each setting is documented where it is defined, and that sentence is its help on
 from __future__ import annotations
 
 import json
-import math
+import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import Field, asdict, dataclass, field, fields
@@ -224,24 +224,21 @@ def _plain(value: Any, wanted: type) -> Any:
     return wanted(value)
 
 
-_INFINITE = "\0infinite\0"
+# A whole string of a JSON text, which is left alone, or a number that only Python would read.
+_STRING_OR_ODD = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|-?Infinity|NaN')
+_FINITE = {"Infinity": "1e999", "-Infinity": "-1e999", "NaN": "null"}
+_HALVES = re.compile("[\ud800-\udfff]")  # no characters: what Python makes of file names that are no UTF-8
 
 
-def to_json(values: Any, indent: int | None = None) -> str:
-    """JSON in which infinite numbers are written 1e999: that is valid, and read as infinite everywhere."""
-    text = json.dumps(_finite(values), ensure_ascii=False, allow_nan=False, indent=indent)
-    mark = json.dumps(_INFINITE)
-    return text.replace(f'"-{mark[1:]}', "-1e999").replace(mark, "1e999")
+def to_json(values: Any, indent: int | None = None, ascii: bool = False) -> str:
+    """JSON in which infinite numbers are written 1e999: that is valid, and read as infinite everywhere.
 
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else ("-" if value < 0 else "") + _INFINITE
-    if isinstance(value, dict):
-        return {str(name): _finite(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return value
+    It can always be written as UTF-8, and with `ascii` in any encoding.
+    """
+    text = json.dumps(values, ensure_ascii=ascii, indent=indent)
+    if "Infinity" in text or "NaN" in text:
+        text = _STRING_OR_ODD.sub(lambda found: _FINITE.get(found[0], found[0]), text)
+    return _HALVES.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 UNITS = {"": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000}

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from numbers import Integral, Real
 
 from chainrule.codecs.base import UNIT, Codec
+from chainrule.errors import ConfigError
 
 HALF = "\ufffd"  # what an unfinished character looks like
 LONG, KEPT = 64, 16  # after so many ids only the last few are decoded again
@@ -16,6 +18,28 @@ LISTED = ("events", "numbers")  # codecs whose sequences people type with commas
 # is a letter like any other (the csv module would take the rest of the line for the item).
 ITEM = re.compile(r'\s*(?:"((?:[^"]|"")*)"\s*|([^,]*))(,|\Z)')
 PLAIN = re.compile(r'[^\s",](?:[^,]*[^\s,])?')  # what needs no quotes
+
+
+SEEDS = -(1 << 63), (1 << 64) - 1  # what 64 bits hold, with a sign or without
+
+
+def check_drawing(
+    seed: int | None, temperature: float, top_k: int | None, top_p: float | None, beam: int | None
+) -> None:
+    """Refuse wishes about how to draw a text that cannot be met, or not together."""
+    for name, value in {"seed": seed, "top_k": top_k, "beam": beam}.items():
+        if value is not None and (isinstance(value, bool) or not isinstance(value, Integral)):
+            raise ConfigError(f"{name} must be a whole number, not {value!r}.")
+    for name, share in {"temperature": temperature, "top_p": top_p}.items():
+        if share is not None and (isinstance(share, bool) or not isinstance(share, Real)):
+            raise ConfigError(f"{name} must be a number, not {share!r}.")
+    if seed is not None and not SEEDS[0] <= seed <= SEEDS[1]:
+        raise ConfigError(f"The seed must be a number of 64 bits, from {SEEDS[0]} to {SEEDS[1]}, not {seed}.")
+    if beam is not None and (temperature != 1.0 or top_k is not None or top_p is not None):
+        raise ConfigError(
+            "A beam finds the most probable texts; temperature, top-k and top-p are for drawing at random: "
+            "they do not go together. Leave out one or the other."
+        )
 
 
 def typed(codec: Codec, text: str) -> str:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
+import json
 import os
+import re
 import secrets
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,12 +20,23 @@ from chainrule.errors import BundleError
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 MISPLACED = (errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ENAMETOOLONG)
-MARK = "manifest.json"  # a folder that may be replaced holds this file, or nothing
+MARK = "manifest.json"  # lists the other files of a saved model
+CONFIG, FORMAT = "config.json", "chainrule"  # the file that says whose folder it is, and what it says
+OPENED = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")  # what the system calls a file that is open already
+STREAMS = {"/dev/stdout": "/dev/fd/1", "/dev/stderr": "/dev/fd/2"}
+HERE, EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux
 
 
 @contextmanager
 def new_file(path: Path | str) -> Iterator[BinaryIO]:
-    """A binary file that appears under its name when the block ends well, and not at all otherwise."""
+    """A binary file that appears under its name when the block ends well, and not at all otherwise.
+
+    A device, a pipe or an open file such as /dev/stdout is written to as it is, and stays what it is.
+    """
+    if is_stream(path):
+        with _explained(Path(path)), _stream(path) as file:
+            yield file
+        return
     target = Path(path).resolve()
     with _explained(target):
         temporary = _beside(target)
@@ -34,6 +49,30 @@ def new_file(path: Path | str) -> Iterator[BinaryIO]:
             _sync_folder(target.parent)
         finally:
             temporary.unlink(missing_ok=True)
+
+
+def is_stream(path: Path | str) -> bool:
+    """Whether a place exists and takes bytes without being a file: a device, a pipe, an open file."""
+    if opened_as(path) is not None:
+        return True
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def opened_as(path: Path | str) -> int | None:
+    """The descriptor behind a name such as /dev/stdout or /dev/fd/3."""
+    name = os.fspath(path)
+    found = OPENED.fullmatch(STREAMS.get(name, name))
+    return int(found[1]) if found else None
+
+
+def _stream(path: Path | str) -> BinaryIO:
+    """A copy of an open descriptor goes on where it stands; opening its name would begin at the start."""
+    descriptor = opened_as(path)
+    return Path(path).open("wb") if descriptor is None else os.fdopen(os.dup(descriptor), "wb")
 
 
 def write_text(path: Path | str, text: str) -> None:
@@ -72,8 +111,40 @@ def check_free(path: Path | str, force: bool = False) -> None:
         raise BundleError(
             f"{path} exists already. Choose another name, or replace it with --force (force=True)."
         )
-    if any(target.iterdir()) and not (target / MARK).is_file():
-        raise BundleError(f"{path} is no saved model, so --force does not replace it. Choose another name.")
+    foreign = _foreign(target)
+    if foreign is not None:
+        raise BundleError(
+            f"{path} is no saved model, or not only: it holds {foreign}. So --force does not replace it. "
+            "Choose another name."
+        )
+
+
+def _foreign(folder: Path) -> str | None:
+    """A file in a folder that belongs to no saved model; None: all of them are part of one."""
+    files = sorted(os.path.relpath(name, folder) for name in _files(folder))
+    known = {MARK, *_listed(folder)} if _field(folder / CONFIG, "format") == FORMAT else set()
+    return next((name for name in files if Path(name).as_posix() not in known), None)
+
+
+def _files(folder: Path) -> Iterator[str]:
+    """Every name inside a folder that is no folder itself; links are names, wherever they lead."""
+    for place, folders, names in os.walk(folder):
+        links = [name for name in folders if os.path.islink(os.path.join(place, name))]
+        yield from (os.path.join(place, name) for name in (*names, *links))
+
+
+def _listed(folder: Path) -> list[str]:
+    files = _field(folder / MARK, "files")
+    return list(files) if isinstance(files, dict) else []
+
+
+def _field(path: Path, name: str) -> object:
+    """One field of a JSON file; None where there is no such thing."""
+    try:
+        values = json.loads(path.read_bytes()) if path.is_file() else None
+    except (OSError, ValueError, RecursionError):
+        return None
+    return values.get(name) if isinstance(values, dict) else None
 
 
 def _beside(target: Path) -> Path:
@@ -84,6 +155,13 @@ def _beside(target: Path) -> Path:
 
 def _put_in_place(temporary: Path, target: Path, force: bool) -> None:
     check_free(target, force)  # somebody else may have written there meanwhile
+    if not (target.exists() and _exchanged(temporary, target)):
+        _renamed(temporary, target)
+    _sync_folder(target.parent)
+
+
+def _renamed(temporary: Path, target: Path) -> None:
+    """The old folder steps aside, the new one takes its place; if it cannot, the old one comes back."""
     old = _beside(target)
     if target.exists():
         target.rename(old)
@@ -93,8 +171,16 @@ def _put_in_place(temporary: Path, target: Path, force: bool) -> None:
         if old.exists():
             old.rename(target)
         raise
-    _sync_folder(target.parent)
     shutil.rmtree(old, ignore_errors=True)
+
+
+def _exchanged(one: Path, other: Path) -> bool:
+    """Let two names change places at once, so that no moment is without a model; not all systems can."""
+    try:
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+    except (AttributeError, OSError, TypeError):
+        return False
+    return bool(rename(HERE, os.fsencode(one), HERE, os.fsencode(other), EXCHANGE) == 0)
 
 
 def _sync_tree(folder: Path) -> None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from pathlib import Path
+from collections.abc import Iterable
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
 from chainrule.errors import BundleError
@@ -25,9 +26,15 @@ def write(folder: Path) -> None:
     (folder / MARK).write_text(json.dumps({"files": files}, indent=2), encoding="utf-8")
 
 
-def check(folder: Path, whole: bool = False) -> None:
-    """Refuse a folder whose files are missing or changed, and name the file."""
-    for name, facts in _entries(folder).items():
+def check(folder: Path, whole: bool = False, wanted: Iterable[str] = ()) -> None:
+    """Refuse a folder whose files are missing, changed, or not listed though `wanted`; name the file."""
+    entries = _entries(folder)
+    for name in wanted:
+        if name not in entries:
+            raise BundleError(
+                f"{folder / MARK} is damaged: it does not list {name}. Copy or save the model again."
+            )
+    for name, facts in entries.items():
         path = folder / name
         if not path.is_file():
             raise BundleError(f"{path} is missing: the saved model is incomplete. Copy or save it again.")
@@ -37,6 +44,8 @@ def check(folder: Path, whole: bool = False) -> None:
 
 def read_json(path: Path) -> dict[str, Any]:
     """A JSON object from a file of a saved model."""
+    if path.exists() and not path.is_file():
+        raise BundleError(f"{path} is no plain file, and is not read: {path.parent} is no chainrule model.")
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
@@ -77,7 +86,16 @@ def _entries(folder: Path) -> dict[str, dict[str, Any]]:
     files = read_json(folder / MARK).get("files")
     if not isinstance(files, dict) or not all(isinstance(facts, dict) for facts in files.values()):
         raise BundleError(f"{folder / MARK} is damaged: it must list files. Copy or save the model again.")
+    for name in files:
+        if not _inside(name):
+            raise BundleError(f"{folder / MARK} is damaged or foreign: {name!r} lies outside the folder.")
     return files
+
+
+def _inside(name: str) -> bool:
+    """Whether a name stays in its folder, on every system, and can be a name at all."""
+    ways = (PurePosixPath(name), PureWindowsPath(name))
+    return not any(way.is_absolute() or way.anchor or ".." in way.parts for way in ways) and "\0" not in name
 
 
 def _unchanged(path: Path, facts: dict[str, Any], whole: bool) -> bool:

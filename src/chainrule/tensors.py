@@ -36,6 +36,7 @@ DTYPES = {
 }
 NAMES = {np.dtype(kind): name for name, kind in DTYPES.items()}
 LARGEST_HEADER = 100_000_000  # as the safetensors library has it
+DIMENSIONS, LARGEST = 32, 1 << 60  # of an array; the numbers of one of F64 are counted in bytes
 BLOCK = 1 << 24  # bytes handed to the disk at once
 
 
@@ -166,6 +167,9 @@ def _entry(name: str, facts: Any) -> _Entry:
     shape, where = facts["shape"], facts["data_offsets"]
     if not (_are_counts(shape) and _are_counts(where) and len(where) == 2):
         raise ValueError(f"array {name!r} has an odd shape or place")
+    # numpy refuses these even where another dimension is 0 and there is nothing to hold
+    if len(shape) > DIMENSIONS or math.prod(filter(None, shape)) >= LARGEST:
+        raise ValueError(f"array {name!r} has a shape no array can have")
     return _Entry(name, np.dtype(DTYPES[facts["dtype"]]), tuple(shape), where[0], where[1])
 
 

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -121,3 +124,93 @@ def test_figures_are_easy_to_read() -> None:
     assert [size(n) for n in (12, 1500, 2_500_000, 3e9)] == ["12 bytes", "1.5 kB", "2.5 MB", "3.0 GB"]
     assert [seconds(n) for n in (0.123, 12.3, 125)] == ["0.12 s", "12 s", "2:05 min"]
     assert table(["a", "b"], [["long", "1"], ["x", "22"]]) == "a      b\nlong   1\nx     22"
+
+
+def test_strings_that_look_like_numbers_stay_strings() -> None:
+    values = {
+        "a": '\0infinite\0 Infinity "NaN" -Infinity \\\\',
+        "Infinity": [float("inf"), "NaN"],
+        "b": float("nan"),
+    }
+    assert json.loads(to_json(values)) == values | {"b": None}
+    marks = ["\0infinite\0", "-\0infinite\0", 'say "\0infinite\0"', "Infinity"]
+    assert json.loads(to_json(marks)) == marks
+
+
+def test_json_can_always_be_written() -> None:
+    name = b"caf\xe9 \xf0\x9f\x98\x80".decode(errors="surrogateescape")
+    assert json.loads(to_json([name]).encode("utf-8")) == [name]
+    assert json.loads(to_json([name], ascii=True).encode("ascii")) == [name]
+
+
+def run(program: str, *words: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", program, *map(str, words)],
+        capture_output=True,
+        encoding="utf-8",
+        env=os.environ | environment,
+    )
+
+
+WHOLE = "import sys; from chainrule.cli import main; sys.exit(main())"
+
+
+def test_output_that_cannot_show_a_sign_shows_its_number(lm: Path) -> None:
+    done = run(WHOLE, "score", lm, "wär 😀", PYTHONIOENCODING="ascii")
+    assert done.returncode == 0 and "'w\\xe4r' is unknown" in done.stderr
+    found = run(WHOLE, "generate", lm, "wär 😀", "--json", PYTHONIOENCODING="ascii").stdout
+    assert found.isascii() and json.loads(found)["prompt"] == "wär 😀"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_a_full_disk_behind_standard_output_is_one_message(lm: Path, more: list[str]) -> None:
+    with open("/dev/full", "w") as full:
+        words = [sys.executable, "-c", WHOLE, "score", str(lm), "what", *more]
+        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1 and "No space left" in done.stderr
+
+
+ENDED = """
+import os, signal, sys
+from chainrule import bundle, files
+from chainrule.cli import main
+
+def load(*_, **__):
+    with files.new_folder(sys.argv[1]) as folder:
+        (folder / "half").write_text("")
+        os.kill(os.getpid(), getattr(signal, sys.argv[2]))
+
+bundle.load = load
+sys.exit(main(["show", "x"]))
+"""
+
+
+@pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGHUP", 129)])
+def test_a_program_that_is_ended_leaves_nothing_behind(tmp_path: Path, name: str, code: int) -> None:
+    done = run(ENDED, tmp_path / "lm", name)
+    assert done.returncode == code and f"ended by {name}" in done.stderr and "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_signal_that_is_ignored_stays_ignored(tmp_path: Path) -> None:
+    ignoring = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)"
+    done = run(ignoring + ENDED, tmp_path / "lm", "SIGHUP")
+    assert "SIGHUP" not in done.stderr and (tmp_path / "lm" / "half").exists()
+
+
+def test_the_short_flag_shows_where_an_error_happened_too(
+    chainrule: Chainrule, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "Traceback" in chainrule("show", "nowhere", "-v").err
+    assert "Traceback" not in chainrule("show", "--", "-v").err
+
+
+@pytest.mark.parametrize("words", [["score", "{lm}"], ["rank", "{lm}"], ["fit", "-", "-o", "out"]])
+def test_closed_standard_input_is_explained(
+    chainrule: Chainrule, lm: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    done = chainrule(*(word.format(lm=lm) for word in words))
+    assert done.code == 1 and "Standard input is closed" in done.err

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -201,3 +202,42 @@ def test_the_command_is_installed() -> None:
     assert subprocess.run([command, "--version"], capture_output=True, text=True).stdout.startswith(
         "chainrule "
     )
+
+
+@pytest.mark.parametrize("words", [["fit", ""], ["check", ""], ["fit", "{book}", "--valid", ""]])
+def test_an_empty_name_is_not_this_folder(
+    chainrule: Chainrule, book: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    monkeypatch.chdir(book.parent)
+    out = ["-o", "lm"] if words[0] == "fit" else []
+    done = chainrule(*(word.format(book=book) for word in words), *out)
+    assert done.code == 2 and "is empty" in done.err
+
+
+def test_two_dashes_end_the_options(
+    chainrule: Chainrule, book: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book.rename(book.with_name("--order"))
+    monkeypatch.chdir(book.parent)
+    done = chainrule("fit", "-o", "lm", "--order", "2", "--codec", "words", "--", "--order")
+    assert done.code == 0 and load("lm").config["model"]["order"] == 2
+
+
+@pytest.mark.parametrize("line", ["model = 5", "valid = 5", 'codec = ["a"]', "stream = 3", "column = 1.5"])
+def test_a_setting_of_another_kind_is_wrong_usage(
+    chainrule: Chainrule, book: Path, tmp_path: Path, line: str
+) -> None:
+    (tmp_path / "settings.toml").write_text(line)
+    done = chainrule("fit", book, "-o", tmp_path / "lm", "--config", tmp_path / "settings.toml")
+    assert done.code == 2 and line.split()[0] in done.err and "settings.toml" in done.err
+
+
+def test_a_file_whose_name_is_no_unicode_is_fitted(chainrule: Chainrule, book: Path, tmp_path: Path) -> None:
+    odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.txt"))
+    try:
+        book.rename(odd)
+    except OSError:
+        pytest.skip("this disk knows Unicode names only")
+    done = chainrule("fit", odd, "-o", tmp_path / "lm", "--codec", "words", "--order", "2", "--json")
+    assert done.code == 0, done.err
+    assert chainrule("show", tmp_path / "lm", "--json").code == chainrule("show", tmp_path / "lm").code == 0

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import io
+import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -170,3 +172,48 @@ def test_a_half_typed_word_is_finished(chainrule: Chainrule, lm: Path) -> None:
     assert done.err == "" and "weather" in done.out and "what is the weather today" in done.out
     found = chainrule("complete", lm, "what is the wea", "--json").json
     assert [one["text"] for one in found["words"]] == ["ther"] and found["next"] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--seed", str(1 << 64)], "64 bits"),
+        (["--beam", "2", "--temperature", "0.5"], "do not go together"),
+        (["--beam", "2", "--top-k", "3"], "do not go together"),
+    ],
+)
+def test_wishes_that_cannot_be_met_are_wrong_usage(
+    chainrule: Chainrule, lm: Path, words: list[str], message: str
+) -> None:
+    done = chainrule("generate", lm, "what", *words)
+    assert (done.code, done.out) == (2, "") and message in done.err
+
+
+def test_an_empty_name_of_a_file_is_refused(chainrule: Chainrule, lm: Path) -> None:
+    done = chainrule("score", lm, "--file", "")
+    assert done.code == 2 and "is empty" in done.err
+
+
+def test_a_model_is_exported_into_a_pipe_without_force(
+    chainrule: Chainrule, lm: Path, tmp_path: Path
+) -> None:
+    pipe, found = tmp_path / "pipe", []
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: found.append(pipe.read_text()), daemon=True)
+    reader.start()
+    assert chainrule("export", "arpa", lm, pipe).code == 0
+    reader.join(10)
+    assert pipe.is_fifo() and found[0].rstrip().endswith("\\end\\")
+
+
+def test_an_export_to_standard_output_is_the_model_alone(lm: Path, tmp_path: Path) -> None:
+    program = "import sys; from chainrule.cli import main; sys.exit(main())"
+    words = [sys.executable, "-c", program, "export", "arpa", str(lm), "/dev/stdout"]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.returncode == 0 and "n-grams" in done.stderr
+    assert done.stdout.strip().startswith("\\data\\") and done.stdout.rstrip().endswith("\\end\\")
+
+
+def test_an_export_packed_otherwise_is_refused(chainrule: Chainrule, lm: Path, tmp_path: Path) -> None:
+    done = chainrule("export", "arpa", lm, tmp_path / "lm.arpa.xz")
+    assert done.code == 2 and ".arpa.gz" in done.err and list(tmp_path.iterdir()) == []

@@ -2,33 +2,100 @@
 
 from __future__ import annotations
 
+import io
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+from typing import TextIO
 
 GONE = 141  # what a shell calls a program that wrote to a closed pipe
+ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+VERBOSE = {"--verbose", "-v", "-vq", "-qv"}
+
+
+class Ended(BaseException):
+    """The system asked the program to end; no KeyboardInterrupt, for nobody sits at the keyboard."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"ended by {signal.Signals(number).name}; nothing was written.")
+        self.code = 128 + number  # what a shell calls a program that a signal ended
 
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run one command; the return value is its exit code.
 
-    0 well, 1 error, 2 wrong usage, 130 stopped by Ctrl-C, 141 nobody reads the output any more.
+    0 well, 1 error, 2 wrong usage, 129 ended by SIGHUP, 130 stopped by Ctrl-C, 141 nobody reads the output
+    any more, 143 ended by SIGTERM.
     """
     given = list(sys.argv[1:] if words is None else words)
     from chainrule.cli.app import run
-    from chainrule.cli.failure import explain
 
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a sign that cannot be shown must not end the program
+            stream.reconfigure(errors="backslashreplace")
     try:
-        code = run(given)
-        if sys.stdout is not None:  # a shell may have closed it
-            sys.stdout.flush()
-        return code
+        with _ending():
+            code = run(given)
+            if sys.stdout is not None:  # a shell may have closed it
+                sys.stdout.flush()
+            return code
     except BaseException as error:
         if _reader_left(error):
-            # Say nothing more, not even while Python shuts down.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno())  # type: ignore[union-attr]
+            _forget(sys.__stdout__)
             return GONE
-        return explain(error, as_json="--json" in given, verbose="--verbose" in given)
+        return _explained(error, given)
+
+
+def _explained(error: BaseException, given: Sequence[str]) -> int:
+    from chainrule.cli.failure import explain
+
+    options = set(given[: given.index("--")] if "--" in given else given)
+    code = explain(error, as_json="--json" in options, verbose=bool(VERBOSE & options))
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except (OSError, ValueError):
+            _forget(stream)
+    return code
+
+
+def _forget(stream: TextIO | None) -> None:
+    """Let what cannot be written go nowhere, so that nothing is said even while Python shuts down."""
+    try:
+        if stream is not None:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    except (OSError, ValueError):
+        return
+
+
+@contextmanager
+def _ending() -> Iterator[None]:
+    """A stretch in which SIGTERM and SIGHUP are exceptions, so that everything is cleaned up as after Ctrl-C.
+
+    One that is ignored, as by nohup, stays ignored.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    taken = [number for number in ENDING if signal.getsignal(number) is signal.SIG_DFL]
+
+    def end(number: int, frame: FrameType | None) -> None:
+        for other in taken:
+            signal.signal(other, signal.SIG_IGN)  # cleaning up is not interrupted again
+        raise Ended(number)
+
+    for number in taken:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in taken:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _reader_left(error: BaseException) -> bool:

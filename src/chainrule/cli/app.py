@@ -10,7 +10,7 @@ import typer
 from chainrule import __version__
 from chainrule.cli import about, check, demo, exchange, fit, mix, use, write
 from chainrule.cli.failure import STOPPED
-from chainrule.cli.output import Plain
+from chainrule.cli.output import Open, Plain
 from chainrule.progress import hush
 
 app = typer.Typer(
@@ -23,12 +23,12 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 # Everything click does not know is left to the family and the codec.
-app.command("fit", cls=Plain, context_settings={"ignore_unknown_options": True})(fit.fit)
+app.command("fit", cls=Open, context_settings={"ignore_unknown_options": True})(fit.fit)
 app.command("score", cls=Plain)(use.score)
 app.command("generate", cls=Plain)(write.generate)
 app.command("complete", cls=Plain)(write.complete)
 app.command("rank", cls=Plain)(use.rank)
-app.command("check", cls=Plain, context_settings={"ignore_unknown_options": True})(check.check)
+app.command("check", cls=Open, context_settings={"ignore_unknown_options": True})(check.check)
 app.command("mix", cls=Plain)(mix.mix)
 app.command("models", cls=Plain)(about.models)
 app.command("show", cls=Plain)(about.show)

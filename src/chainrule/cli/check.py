@@ -50,6 +50,8 @@ def check(
 
     plain, options = split.divide(words, None, codec, split.own_flags(context))
     source = split.sources(plain, "chainrule check DATA")
+    for part in (valid, test):
+        split.named("." if part is None else part)
     options |= given(stream=stream, column=column, group=group, sort=sort, encoding=encoding, format=format)
     found = look(source, valid=valid, test=test, codec=codec, **options)
     text = f"codec {found.codec.name}: {found.why}\n{describe(found.facts, found.forecast)}"

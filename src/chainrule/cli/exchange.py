@@ -9,8 +9,9 @@ from typing import Annotated
 import typer
 
 from chainrule.cli.output import Json, Output, Plain, Quiet, Verbose, number, seconds
-from chainrule.errors import BundleError
+from chainrule.errors import BundleError, ConfigError, ModelError
 
+PACKED = (".xz", ".bz2", ".zst", ".zip", ".lzma", ".7z")  # what other programs pack with
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there already.")]
 Out = Annotated[
     Path, typer.Option("--output", "-o", metavar="OUT", help="Where to save the model, a new folder.")
@@ -70,11 +71,13 @@ def export_arpa(
 ) -> None:
     """Write an n-gram model in ARPA format, for KenLM, speech recognisers and others."""
     from chainrule.bundle import load
-    from chainrule.errors import ModelError
+    from chainrule.files import is_stream, opened_as
     from chainrule.interop.arpa import export_arpa as write
     from chainrule.models.ngram import Ngram
 
-    if file.exists() and not force:
+    if file.suffix.lower() in PACKED:
+        raise ConfigError(f"{file} cannot be written: ARPA files are .arpa or, packed, .arpa.gz.")
+    if file.exists() and not is_stream(file) and not force:
         raise BundleError(f"{file} exists already. Choose another name, or replace it with --force.")
     bundle = load(model)
     if not isinstance(bundle.model, Ngram):
@@ -83,4 +86,7 @@ def export_arpa(
     count = write(bundle.model, bundle.codec, file)
     took = time.perf_counter() - began
     values = {"output": str(file), "ngrams": count, "seconds": took}
-    Output(json, quiet, verbose).result(values, f"{file}: {number(count)} n-grams, {seconds(took)}")
+    output, text = Output(json, quiet, verbose), f"{file}: {number(count)} n-grams, {seconds(took)}"
+    if opened_as(file) == 1:  # the model itself is on standard output, and nothing else belongs there
+        return output.note(text)
+    output.result(values, text)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 import traceback
+from contextlib import suppress
 
 import typer
 
-from chainrule.config import to_json
+from chainrule.cli import Ended
+from chainrule.cli.output import encoded
 from chainrule.errors import ChainruleError, ConfigError, Stopped
 
 ERROR, USAGE, STOPPED = 1, 2, 130
@@ -21,12 +23,15 @@ def explain(error: BaseException, as_json: bool, verbose: bool) -> int:
     if type(error).__name__ == "NoArgsIsHelpError":
         print(_formatted(error), file=sys.stderr)
         return USAGE
-    if verbose and not isinstance(error, ClickException):
-        traceback.print_exception(error)
     message = _message(error)
-    if as_json:
-        print(to_json({"error": message}))
-    print(f"chainrule: {message}", file=sys.stderr)
+    with suppress(OSError, ValueError):  # where nothing can be written, the exit code has to say it
+        if verbose and not isinstance(error, ClickException):
+            traceback.print_exception(error)
+        if sys.stderr is not None:
+            print(f"chainrule: {message}", file=sys.stderr, flush=True)
+    with suppress(OSError, ValueError):
+        if as_json:
+            print(encoded({"error": message}), flush=True)
     return _code(error)
 
 
@@ -36,6 +41,8 @@ def _exit_code(error: SystemExit | typer.Exit) -> int:
 
 
 def _code(error: BaseException) -> int:
+    if isinstance(error, Ended):
+        return error.code
     if isinstance(error, KeyboardInterrupt | typer.Abort | Stopped):
         return STOPPED
     return USAGE if isinstance(error, (ConfigError, UsageError)) else ERROR
@@ -51,7 +58,7 @@ def _message(error: BaseException) -> str:
         return told + (f" Try: {context.command_path} --help" if context else "")
     if isinstance(error, ClickException):
         return _formatted(error)
-    if isinstance(error, ChainruleError):
+    if isinstance(error, ChainruleError | Ended):
         return str(error)
     if isinstance(error, MemoryError):
         return "there is not enough memory. Use less data, a smaller model, or an option such as --memory 2G."

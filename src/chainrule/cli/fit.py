@@ -13,6 +13,7 @@ from chainrule.cli.caveats import of_parts
 from chainrule.cli.exchange import Force, Out
 from chainrule.cli.output import Json, Output, Quiet, Verbose, number, seconds, size, table
 from chainrule.cli.reading import Columns, Encodings, Formats, Groups, Sorts, Streams, given
+from chainrule.errors import ConfigError
 
 if TYPE_CHECKING:
     from chainrule.bundle import Bundle
@@ -91,11 +92,22 @@ def _settled(
     from chainrule.config import read_toml
 
     written = {**(read_toml(config) if config else {}), **asked}
+    _check_kinds(written, config)
     model, codec = written.get("model", "ngram"), written.get("codec")
     plain, typed = split.divide(words, model, codec, own)
     settings = split.settings_of(model, codec)
     options = {"model": "ngram", **split.from_file(config, GENERIC, settings), **asked, **typed}
     return split.sources(plain, EXPECTED), options
+
+
+def _check_kinds(written: dict[str, Any], config: Path | None) -> None:
+    """What a TOML file gives for the options of this verb: texts, and yes or no."""
+    for name in GENERIC:
+        kind, what = (bool, "true or false") if name == "stream" else (str, "a text in quotes")
+        if name in written and not isinstance(written[name], kind):
+            raise ConfigError(f"{config}: {name} wants {what}, not {written[name]!r}.")
+    for name in ("valid", "test"):
+        split.named(written.get(name, "."))
 
 
 def _fit(source: str | list[Path], options: dict[str, Any], output: Output) -> Bundle:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import math
 import sys
 from dataclasses import dataclass
@@ -27,6 +28,19 @@ class Plain(TyperCommand):
         return [piece.replace("{", "").replace("}", "") for piece in super().collect_usage_pieces(ctx)]
 
 
+class Open(Plain):
+    """A verb that also takes flags it does not know itself, for the family and the codec to read."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """After `--` all words are data: written as paths, they cannot be taken for flags later on."""
+        at = args.index("--") if "--" in args else len(args)
+        return super().parse_args(ctx, [*args[: at + 1], *(_as_path(word) for word in args[at + 1 :])])
+
+
+def _as_path(word: str) -> str:
+    return f"./{word}" if word.startswith("-") and word != "-" else word
+
+
 @dataclass(frozen=True)
 class Output:
     """How a command speaks."""
@@ -37,7 +51,7 @@ class Output:
 
     def result(self, values: Any, text: str) -> None:
         """The outcome: `values` for scripts, `text` for people."""
-        print(to_json(values) if self.json else text)
+        print(encoded(values) if self.json else text)
 
     def note(self, text: str) -> None:
         """Something worth knowing beside the result."""
@@ -48,6 +62,12 @@ class Output:
         """Something only the curious want to know."""
         if self.verbose:
             print(text, file=sys.stderr)
+
+
+def encoded(values: Any) -> str:
+    """JSON that standard output can take, whatever its encoding."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    return to_json(values, ascii=codecs.lookup(encoding).name != "utf-8")
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:

@@ -13,6 +13,7 @@ import typer
 from chainrule.cli.caveats import caveats, few
 from chainrule.cli.output import Json, Output, Quiet, Verbose, number, table
 from chainrule.cli.reading import Columns, Encodings, Formats, Groups, Sorts, Streams, given
+from chainrule.cli.words import named
 from chainrule.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def _source(text: str | None, file: str | None, each: bool) -> str | None:
         if each:
             raise ConfigError("--each is for data of many sequences: give --file, or standard input.")
         return None
-    return "-" if file is None else file
+    return named("-" if file is None else file)
 
 
 def _score_text(bundle: Bundle, text: str, output: Output) -> None:
@@ -218,4 +219,5 @@ def rank(
 
 
 def _lines() -> Iterator[str]:
+    named("-")
     return (line.rstrip("\n") for line in sys.stdin if line.strip())

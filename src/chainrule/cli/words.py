@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import Field
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import typer
 
 from chainrule.config import Config, flag, read_flags, read_toml, visible
-from chainrule.errors import ConfigError, suggest
+from chainrule.errors import ConfigError, DataError, suggest
 
 
 def divide(
@@ -64,7 +65,18 @@ def sources(plain: Sequence[str], what: str) -> str | list[Path]:
     """The words that name the data: one, or several files, as a shell makes them of a pattern."""
     if not plain:
         raise ConfigError(f"Which data? Expected: {what}")
+    for word in plain:
+        named(word)
     return plain[0] if len(plain) == 1 else [Path(word) for word in plain]
+
+
+def named(source: str) -> str:
+    """A name of data as it was given; refuses one that is empty, and standard input that is closed."""
+    if not source:
+        raise ConfigError("The name of the data is empty. Name a file or a folder; this folder is . (a dot).")
+    if source == "-" and sys.stdin is None:
+        raise DataError("Standard input is closed, and data were to be read from it. Name a file instead.")
+    return source
 
 
 def settings_of(model: str | None, codec: str | None) -> list[Field[Any]]:

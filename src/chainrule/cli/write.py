@@ -46,7 +46,9 @@ def generate(
     import secrets
 
     from chainrule.bundle import load
+    from chainrule.continuation import check_drawing
 
+    check_drawing(seed, temperature, top_k, top_p, beam)
     bundle, output = load(model), Output(json, quiet, verbose)
     tell_unknown(bundle, [prompt], output)
     if beam is not None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chainrule.codecs import codec, codecs
+from chainrule.codecs import codec, codecs, subwords
 from chainrule.codecs.base import UNIT, Codec, Texts
 from chainrule.errors import CodecError, ConfigError
 from chainrule.symbols import BOS, EOS, FIRST, MASK, PAD, SPECIALS, UNK
@@ -190,3 +190,28 @@ def test_unknown_symbols_become_unk() -> None:
         encoded = made.encode(Texts.of([{"words": "the dog sat", "characters": "tz", "events": "z"}[name]]))
         assert encoded.unknown == 1 and UNK in encoded.ids
         assert made.decode(encoded.ids) == decoded
+
+
+@pytest.mark.parametrize("run", ["abcdefg1", "_-", "狗猫鳥"])
+def test_a_long_run_without_spaces_is_cut_and_comes_back_exactly(run: str) -> None:
+    text = "some words before, " + run * 1000 + " and after " + "x" * subwords.LONG
+    parts = subwords.cut(text)
+    assert "".join(parts) == text and len(parts) > 3
+    assert max(len(word) for part in parts for word in part.split()) <= subwords.LONG
+    made = learnt("subwords", [text], vocab=300)
+    encoded = made.encode(Texts.of([text, "another", text]))
+    ends = np.flatnonzero(encoded.ids == EOS)
+    assert len(ends) == 3 and np.count_nonzero(encoded.ids == BOS) == 3
+    assert made.decode(encoded.ids[: ends[0]]) == made.decode(encoded.ids[ends[1] :]) == text
+
+
+def test_little_is_learnt_from_long_runs_and_everything_from_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subwords, "LESSONS", 10 * subwords.LONG)
+    line = "a " * (subwords.LONG // 2)
+    lessons = list(subwords._lessons([Texts.of(["x" * 100_000, line, line])]))
+    assert lessons[-2:] == [line, line] and len(lessons) <= 10 + 3
+
+
+def test_text_of_ordinary_words_is_not_cut() -> None:
+    text = "ordinary words, " * 1000
+    assert subwords.cut(text) == [text] and subwords.cut("") == [""]

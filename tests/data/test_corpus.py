@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +15,8 @@ from chainrule.codecs.registry import codec
 from chainrule.data import cache as kept
 from chainrule.data import corpus
 from chainrule.data.corpus import encode
+from chainrule.errors import DataError
+from chainrule.symbols import BOS, EOS, FIRST
 
 TEXTS = [Texts.of(["the cat", "sat"]), Texts.of(["on the mat", "the end"])]
 
@@ -141,3 +145,67 @@ def test_what_killed_runs_left_is_swept_away(
     monkeypatch.setattr(kept, "_used", lambda path: 0.0 if path != fresh else float("inf"))
     encode(words, lambda: TEXTS, "mark")
     assert not left.exists() and fresh.exists() and foreign.exists()
+
+
+FOREIGN = [[BOS, 99, EOS], [BOS, -1, EOS], [BOS, FIRST, FIRST], [FIRST, FIRST, EOS], []]
+
+
+@pytest.mark.parametrize("ids", FOREIGN)
+def test_an_entry_of_ids_outside_the_alphabet_is_built_again(
+    words: Codec, cache: Path, monkeypatch: pytest.MonkeyPatch, ids: list[int]
+) -> None:
+    monkeypatch.setattr(corpus, "SMALL", 1)
+    expected = encode(words, lambda: TEXTS, "mark").ids.tolist()
+    (path,), (facts,) = cache.glob("*.ids"), cache.glob("*.json")
+    path.write_bytes(np.array(ids, np.int32).tobytes())
+    values = json.loads(facts.read_text())
+    facts.write_text(json.dumps({**values, "positions": len(ids), "checksum": kept.checksum(path)}))
+    assert encode(words, lambda: TEXTS, "mark").ids.tolist() == expected
+
+
+@pytest.mark.parametrize("value", ["2", 2.0, True, None, -1, [2]])
+def test_an_entry_of_wrong_types_is_built_again(
+    words: Codec, cache: Path, monkeypatch: pytest.MonkeyPatch, value: object
+) -> None:
+    monkeypatch.setattr(corpus, "SMALL", 1)
+    encode(words, lambda: TEXTS, "mark")
+    (facts,) = cache.glob("*.json")
+    facts.write_text(json.dumps({**json.loads(facts.read_text()), "sequences": value}))
+    again = Counted()
+    assert encode(words, again, "mark").sequences == 4 and again.read == 2
+
+
+def full(*_: object) -> int:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_full_cache_is_done_without(words: Codec, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = encode(words, lambda: TEXTS)
+    monkeypatch.setattr(corpus, "SMALL", 1)
+    whole = kept.Writer.write
+    monkeypatch.setattr(
+        kept.Writer,
+        "write",
+        lambda self, ids: (full if self.file.name.endswith("partial") else whole)(self, ids),
+    )
+    found = encode(words, lambda: TEXTS, "mark")
+    assert found.ids.tolist() == expected.ids.tolist() and found.sequences == 4 and not list(cache.iterdir())
+
+
+def test_an_entry_that_cannot_be_completed_is_used_and_forgotten(
+    words: Codec, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(corpus, "SMALL", 1)
+    monkeypatch.setattr(kept, "write_text", full)
+    assert encode(words, lambda: TEXTS, "mark").ids.tolist() == encode(words, lambda: TEXTS).ids.tolist()
+    assert not list(cache.iterdir())
+
+
+def test_no_room_anywhere_names_the_folder(
+    words: Codec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(corpus, "SMALL", 1)
+    monkeypatch.setattr(kept.Writer, "write", full)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    with pytest.raises(DataError, match=rf"{tmp_path} \(No space.*set TMPDIR"):
+        encode(words, lambda: TEXTS, "mark")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,7 +13,7 @@ import pytest
 from chainrule.codecs.base import Texts
 from chainrule.data import check as checking
 from chainrule.data.check import Seen, check, fit_zipf
-from chainrule.data.dataset import open_data, prepare, suggest_codec
+from chainrule.data.dataset import encode_parts, open_data, prepare, suggest_codec
 from chainrule.data.sources import ReadConfig
 from chainrule.errors import ConfigError, DataError
 from chainrule.symbols import UNK
@@ -164,3 +165,22 @@ def test_duplicates_are_estimated_from_a_sample_when_there_are_too_many(
     assert len(seen.values) <= 1000 and seen.shift > 0
     assert seen.duplicates == pytest.approx(10_000, rel=0.2)
     assert other.shared(seen) == pytest.approx(5000, rel=0.2)
+
+
+def test_a_file_that_changes_before_it_is_encoded_leaves_nothing_in_the_cache(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("chainrule.data.corpus.SMALL", 1)
+    path = file(tmp_path, LINES)
+    ready = prepare(path, codec="characters")
+    shutil.rmtree(cache)
+    data = open_data(path, codec="characters")
+    assert data.fingerprint
+    file(tmp_path, LINES[::-1] + LINES)
+    with pytest.raises(DataError, match="changed while it was read: run again"):
+        encode_parts(ready.codec, data)
+    assert not list(cache.iterdir())
+
+
+def test_bytes_objects_that_are_no_text_are_taken_as_bytes() -> None:
+    assert prepare([b"\xff\xfe binary \xff" * 9]).codec.name == "bytes"  # type: ignore[arg-type]

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import gzip
+import io
+import sqlite3
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pyarrow
 import pyarrow.parquet
@@ -217,3 +221,64 @@ def test_half_a_character_in_an_event_is_refused(tmp_path: Path) -> None:
     for options in ({"group": "g"}, {"joined": True}, {}):
         with pytest.raises(DataError, match="half a character"):
             items(path, column="e", **options)
+
+
+@pytest.mark.parametrize("rest", ["", '3,"last one"\n', "3,last\n4,more\n"])
+def test_an_unclosed_quote_is_located(tmp_path: Path, rest: str) -> None:
+    path = file(tmp_path, 'id,text\n1,first\n2,"second\n' + rest, "a.csv")
+    with pytest.raises(DataError, match=r"a\.csv, line 3: .*quote that opens a cell here"):
+        items(path)
+    with pytest.raises(DataError, match=r"line 1: .*quote"):
+        _ = read(file(tmp_path, '"id,text\n1,2\n', "b.csv")).notes
+
+
+def test_a_column_name_that_comes_twice_must_not_be_asked_for(tmp_path: Path) -> None:
+    path = file(tmp_path, "text,n,text\na,1,b\n", "a.csv")
+    assert items(path, column="n") == ["1"]
+    for options in ({}, {"column": "text"}):
+        with pytest.raises(DataError, match="2 columns are called 'text'"):
+            items(path, **options)
+
+
+def test_blanks_around_events_mean_nothing(tmp_path: Path) -> None:
+    path = file(tmp_path, "e,g\n a,1\na ,1\n\u00a0,1\n", "a.csv")
+    assert items(path, column="e", joined=True) == items(path, column="e", group="g") == [f"a{UNIT}a"]
+    assert items(file(tmp_path, '[" x", "y "]\n', "a.jsonl"), joined=True) == [f"x{UNIT}y"]
+
+
+@pytest.mark.parametrize("depth", [900, 100_000])
+def test_json_nested_too_deep_is_refused(tmp_path: Path, depth: int) -> None:
+    with pytest.raises(DataError, match="line 1"):
+        items(file(tmp_path, "[" * depth + "]" * depth + "\n", "a.jsonl"))
+
+
+@pytest.mark.parametrize("number", ["²", "1-²", "①"])
+def test_conllu_numbers_are_plain_digits(tmp_path: Path, number: str) -> None:
+    with pytest.raises(DataError, match="line 1: not CoNLL-U"):
+        items(file(tmp_path, row(number, "a", "X"), "a.conllu"))
+
+
+def test_a_full_disk_under_grouped_events_names_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def small(place: str, connect: Any = sqlite3.connect) -> sqlite3.Connection:
+        base: sqlite3.Connection = connect(place)
+        base.execute("pragma max_page_count = 4")
+        return base
+
+    monkeypatch.setattr("chainrule.data.tables.sqlite3.connect", small)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    path = file(tmp_path, "e,g\n" + "event number one,1\n" * 9999, "a.csv")
+    with pytest.raises(DataError, match=rf"{tmp_path} \(database or disk is full\).*set TMPDIR"):
+        items(path, column="e", group="g")
+
+
+@pytest.mark.parametrize("format", [None, "csv", "parquet"])
+def test_messages_about_standard_input_do_not_name_its_temporary_file(
+    monkeypatch: pytest.MonkeyPatch, format: str | None
+) -> None:
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(b"a b\n")))
+    source = read("-", ReadConfig(column="e", group="g", format=format))
+    with pytest.raises(DataError, match=r"^standard input") as caught:
+        list(source())
+    assert str(source.files[0]) not in str(caught.value)

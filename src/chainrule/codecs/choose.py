@@ -1,7 +1,8 @@
 """Which codec suits the data, when nobody said.
 
 Looked at is the beginning of the data; the first rule that holds decides:
-1. bytes that are no UTF-8                                       -> bytes
+1. bytes objects that are no UTF-8 (a file of them is refused:   -> bytes
+   it may be text in another encoding, so `--codec bytes` must be asked for)
 2. nine in ten are numbers, more than 32 different ones          -> numbers
 3. symbols separated by UNIT, or a table's column that repeats   -> events
 4. hardly any white space (DNA, names, Chinese)                  -> characters

@@ -1,10 +1,17 @@
-"""Sub-words: pieces of words learnt from the data, over bytes, so that every string comes back exactly."""
+"""Sub-words: pieces of words learnt from the data, over bytes, so that every string comes back exactly.
+
+A run of letters and digits, or of marks, longer than LONG characters is no word: it is cut into parts of LONG,
+no piece reaches over a cut, and the pieces are learnt from the first LESSONS characters of such parts only. The
+library would take time that grows with the square of the run.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import Any, Self
 
@@ -21,6 +28,9 @@ from chainrule.symbols import BOS, EOS, FIRST, MASK, PAD, SPECIALS, UNK
 
 FILE = "tokenizer.json"
 SPACES = separating(WHITE)
+LONG = 256
+LESSONS = 1 << 19
+RUNS = re.compile(rf"[^\W_]{{1,{LONG}}}|(?:_|[^\w\s]){{1,{LONG}}}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +84,7 @@ class Subwords(Codec):
         tokenizer = Tokenizer(model())
         tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
         tokenizer.decoder = decoders.ByteLevel()
-        tokenizer.train_from_iterator(_strings(_beginning(blocks, config.sample)), trainer(**shared))
+        tokenizer.train_from_iterator(_lessons(_beginning(blocks, config.sample)), trainer(**shared))
         if config.kind == "unigram":
             tokenizer.model = models.Unigram(_settled(json.loads(tokenizer.to_str())["model"]["vocab"]))
         return cls(config, tokenizer)
@@ -86,8 +96,10 @@ class Subwords(Codec):
         return Encoded(np.concatenate([np.empty(0, np.int32), *ids]))
 
     def _encode(self, texts: Texts) -> list[np.ndarray]:
-        found = self.tokenizer.encode_batch_fast(list(_strings([texts])), add_special_tokens=False)
-        parts = [np.array([BOS, *(FIRST + number for number in one.ids), EOS], np.int32) for one in found]
+        pieces = [cut(text_of(sequence)) for sequence in texts]
+        found = iter(self.tokenizer.encode_batch_fast(list(chain(*pieces)), add_special_tokens=False))
+        numbers = (chain.from_iterable(one.ids for one in islice(found, len(own))) for own in pieces)
+        parts = [np.array([BOS, *(FIRST + number for number in own), EOS], np.int32) for own in numbers]
         if parts and not texts.opens:
             parts[0] = parts[0][1:]
         if parts and not texts.closes:
@@ -150,10 +162,24 @@ def _beginning(blocks: Blocks, limit: int) -> Iterator[Texts]:
             return
 
 
-def _strings(blocks: Sequence[Texts] | Iterator[Texts]) -> Iterator[str]:
-    for texts in blocks:
-        for sequence in texts:
-            yield text_of(sequence)
+def _lessons(blocks: Iterable[Texts]) -> Iterator[str]:
+    """What pieces are learnt from: everything, but little of what is no words."""
+    left = LESSONS
+    for sequence in chain.from_iterable(blocks):
+        parts = cut(text_of(sequence))
+        for part in parts:
+            inner = len(parts) > 1 and len(part) == LONG
+            left -= LONG if inner else 0
+            if left >= 0 or not inner:
+                yield part
+
+
+def cut(text: str) -> list[str]:
+    """The text in parts, so that no run of one kind of characters is longer than LONG."""
+    if len(text) <= LONG or max(map(len, text.split()), default=0) <= LONG:
+        return [text]
+    ends = [found.end() for found in RUNS.finditer(text) if found.end() - found.start() == LONG]
+    return [text[begin:end] for begin, end in pairwise([0, *ends, len(text)]) if begin < end]
 
 
 def text_of(sequence: bytes) -> str:

@@ -21,6 +21,7 @@ import numpy as np
 from chainrule.config import amount
 from chainrule.errors import ConfigError
 from chainrule.files import write_text
+from chainrule.symbols import BOS, EOS
 
 LIMIT = 20_000_000_000  # bytes
 PART = 1 << 23  # bytes checked at once
@@ -54,17 +55,32 @@ class Entry:
     unknown: int
     skipped: int
 
+    def __post_init__(self) -> None:
+        for value in self.__dict__.values():
+            if type(value) is not int or value < 0:  # a file can say anything
+                raise ValueError(f"{value!r} is no count.")
 
-def find(key: str) -> tuple[np.ndarray, Entry] | None:
-    """The ids kept under a key, mapped, if they are there and whole."""
-    ids, facts = _paths(key)
+
+def find(key: str, size: int) -> tuple[np.ndarray, Entry] | None:
+    """The ids kept under a key, mapped, if they are there, whole, and ids of an alphabet of `size`."""
+    path, facts = _paths(key)
     try:
         entry = Entry(**json.loads(facts.read_text(encoding="utf-8")))
-        whole = ids.stat().st_size == 4 * entry.positions and checksum(ids) == entry.checksum
+        if path.stat().st_size != 4 * entry.positions or checksum(path) != entry.checksum:
+            return None
+        ids = mapped(path, entry.positions)
         os.utime(facts)
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError, RecursionError):
         return None
-    return (mapped(ids, entry.positions), entry) if whole else None
+    return (ids, entry) if _sound(ids, size) else None
+
+
+def _sound(ids: np.ndarray, size: int) -> bool:
+    """Whether kernels may index by these ids: a checksum that fits says nothing of who has written it."""
+    if not len(ids) or ids[0] != BOS or ids[-1] != EOS:
+        return False
+    parts = (ids[begin : begin + PART] for begin in range(0, len(ids), PART))
+    return all(part.min() >= 0 and part.max() < size for part in parts)
 
 
 def mapped(path: Path, positions: int) -> np.ndarray:
@@ -101,6 +117,12 @@ def keep(key: str, entry: Entry) -> None:
     write_text(facts, json.dumps(entry.__dict__) + "\n")
     drop(limit(), {key})
     _sweep()
+
+
+def forget(key: str) -> None:
+    """Remove an entry."""
+    for path in _paths(key)[::-1]:
+        path.unlink(missing_ok=True)
 
 
 def ids_path(key: str) -> Path:

@@ -35,7 +35,11 @@ def sentences(name: str, lines: Iterable[str], column: str | None) -> Iterator[s
 def _word(name: str, number: int, cells: list[str], column: str, covered: int) -> tuple[str, int]:
     """The word this line adds, or nothing, and how far ranges reach."""
     first, dash, last = cells[0].partition("-")
-    if len(cells) != len(COLUMNS) or not first.replace(".", "", 1).isdigit() or (dash and not last.isdigit()):
+    if (
+        len(cells) != len(COLUMNS)
+        or not first.replace(".", "", 1).isdecimal()
+        or (dash and not last.isdecimal())
+    ):
         raise DataError(
             f"{name}, line {number}: not CoNLL-U. Expected an ID such as 3, 3-4 or 8.1 and {len(COLUMNS)} "
             f"columns separated by tabs, found {len(cells)} beginning with {cells[0]!r}."

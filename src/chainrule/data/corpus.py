@@ -14,6 +14,7 @@ import numpy as np
 
 from chainrule.codecs.base import Blocks, Codec
 from chainrule.data import cache
+from chainrule.data.room import room
 from chainrule.errors import BundleError
 from chainrule.files import new_file
 from chainrule.symbols import BOS
@@ -53,7 +54,7 @@ def encode(codec: Codec, blocks: Blocks, content: str | None = None) -> Corpus:
     for ids in flow:
         held.append(ids)
         if tally.bytes >= SMALL:
-            return _kept(codec, content) or _on_disk(tally, held, flow, content)
+            return _kept(codec, content) or _on_disk(tally, held, flow, content) or _again(codec, blocks)
     return tally.corpus(np.concatenate([np.empty(0, np.int32), *held]))
 
 
@@ -81,7 +82,7 @@ class Tally:
 
 def _kept(codec: Codec, content: str | None) -> Corpus | None:
     """What an earlier run has kept."""
-    found = cache.find(_key(codec, content)) if content else None
+    found = cache.find(_key(codec, content), codec.size) if content else None
     if found is None:
         return None
     ids, entry = found
@@ -92,23 +93,38 @@ def _key(codec: Codec, content: str) -> str:
     return hashlib.sha256(json.dumps([content, codec.fingerprint()]).encode()).hexdigest()
 
 
-def _on_disk(tally: Tally, held: list[np.ndarray], flow: Iterator[np.ndarray], content: str | None) -> Corpus:
+def _on_disk(
+    tally: Tally, held: list[np.ndarray], flow: Iterator[np.ndarray], content: str | None
+) -> Corpus | None:
+    """In the cache, or in a temporary file if there is none; None: the cache became full on the way."""
     if content is None or not _writable(cache.folder()):
         return _unnamed(tally, held, flow)
     key = _key(tally.codec, content)
     path = cache.ids_path(key)
-    with new_file(path) as file:
-        writer = _write(cache.Writer(file), held, flow)
+    try:
+        with new_file(path) as file:
+            writer = _write(cache.Writer(file), held, flow)
+    except (BundleError, OSError):
+        return None
     gathered = (tally.sequences, tally.bytes, tally.unknown, tally.skipped)
     facts = cache.Entry(writer.positions, writer.checksum, *gathered)
     corpus = tally.corpus(cache.mapped(path, writer.positions))
-    cache.keep(key, facts)
+    try:
+        cache.keep(key, facts)
+    except (BundleError, OSError):  # what is mapped stays readable without its name
+        cache.forget(key)
     return corpus
+
+
+def _again(codec: Codec, blocks: Blocks) -> Corpus:
+    """From the beginning, without the cache."""
+    tally = Tally(codec)
+    return _unnamed(tally, [], tally.encoded(blocks))
 
 
 def _unnamed(tally: Tally, held: list[np.ndarray], flow: Iterator[np.ndarray]) -> Corpus:
     """In a temporary file that goes when the ids do."""
-    with _temporary() as path:
+    with room(), _temporary() as path:
         with path.open("wb") as file:
             writer = _write(cache.Writer(file), held, flow)
         return tally.corpus(cache.mapped(path, writer.positions))

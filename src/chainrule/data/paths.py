@@ -50,12 +50,28 @@ def is_pipe(given: str | os.PathLike[str]) -> bool:
     return state is not None and stat.S_ISFIFO(state.st_mode)
 
 
-def size(path: Path) -> int:
-    """How many bytes a file has."""
-    state = _state(path)
-    if state is None:
-        raise DataError(f"{path} is not there any more.")
-    return state.st_size
+@dataclass(frozen=True)
+class State:
+    """What tells whether a file is still the same one."""
+
+    size: int  # bytes
+    changed: int  # nanoseconds
+    number: int  # of the inode
+
+    @classmethod
+    def of(cls, path: Path) -> State:
+        """The state of a file now."""
+        state = _state(path)
+        if state is None:
+            raise DataError(f"{path} is not there any more.")
+        return cls(state.st_size, state.st_mtime_ns, state.st_ino)
+
+
+def missing(name: object) -> bool:
+    """Whether an item of a list names nothing: no file, no folder, no pattern that fits, no pipe."""
+    if not isinstance(name, str) or "\0" in name:
+        return True
+    return not (os.path.exists(name) or is_pipe(name) or glob(name, recursive=True))
 
 
 def plain_suffix(path: Path) -> str:

@@ -29,12 +29,14 @@ from chainrule.config import Config, option
 from chainrule.data import tables
 from chainrule.data.conllu import sentences
 from chainrule.data.lines import lines, stream
-from chainrule.data.paths import FORMATS, Found, find, is_pipe, plain_suffix, size
+from chainrule.data.paths import FORMATS, Found, State, find, is_pipe, missing, plain_suffix
+from chainrule.data.room import room
 from chainrule.data.streams import CHUNK, chunks, compressed, text_lines, utf8
 from chainrule.errors import DataError
 
 TABLES = ("jsonl", "csv", "tsv", "parquet")
-READING = 2  # to be raised whenever the same files come to give other sequences: what is cached is then old
+LISTED = 10_000  # strings that are looked at as names of files: asking the system takes time
+READING = 3  # to be raised whenever the same files come to give other sequences: what is cached is then old
 
 Given = Union[str, os.PathLike[str], Sequence[str], Sequence[os.PathLike[str]], "Source"]
 
@@ -65,16 +67,26 @@ class Source:
     items: tuple[bytes, ...] = ()
     spools: tuple[Spool, ...] = ()  # keep temporary files alive as long as they may be read
     remarks: tuple[str, ...] = ()  # what was found out when the files were looked for
+    states: tuple[State, ...] = ()  # of the files when they were opened
 
     def __call__(self) -> Iterator[Texts]:
         found = 0
         for texts in self._blocks():
             found += len(texts)
             yield texts
+        self.check_unchanged()
         if not found:
             raise DataError(
                 f"{self.name} holds no sequence: it is empty or blank. Give a file with some text in it."
             )
+
+    def check_unchanged(self) -> None:
+        """Refuse files that are not as they were: what one pass has learnt would not fit the next one."""
+        for path, state in zip(self.files, self.states, strict=False):
+            if State.of(path) != state:
+                raise DataError(
+                    f"{self.label(path)} changed while it was read: run again when nobody writes to it."
+                )
 
     def _blocks(self) -> Iterator[Texts]:
         if self.items:
@@ -131,8 +143,8 @@ class Source:
         if self.kind(path) == "jsonl":
             rows = (tables.json_row(self.label(path), line) for line in found)
             return list(next((row for row in rows if row is not None), ())), ""
-        reader, delimiter = tables.csv_reader(found)
-        return tables.csv_header(reader), delimiter
+        table, delimiter = tables.csv_rows(self.label(path), found)
+        return tables.csv_header(table), delimiter
 
     def _file(self, path: Path) -> Iterator[Texts]:
         kind = self.kind(path)
@@ -163,7 +175,10 @@ class Source:
         elif kind in TABLES:
             yield from tables.csv_cells(name, self._lines(path), columns)
         else:
-            raise DataError(f"{name} is no table: --group and --sort need .csv, .tsv, .jsonl or .parquet.")
+            raise DataError(
+                f"{name} is no table: --group and --sort need .csv, .tsv, .jsonl or .parquet. "
+                "If it is one under another name, say which with --format."
+            )
 
     @contextmanager
     def _unpacked(self, path: Path) -> Iterator[Path]:
@@ -199,6 +214,7 @@ class Source:
                     digest.update(hashlib.file_digest(file, "sha256").digest() + self.kind(path).encode())
             except OSError as error:
                 raise DataError(f"{self.label(path)} cannot be read: {error.strerror}.") from error
+        self.check_unchanged()
         return digest.hexdigest()
 
 
@@ -206,10 +222,11 @@ class Spool:
     """A temporary file for data that cannot be read twice; removed when nobody needs it any more."""
 
     def __init__(self, name: str, parts: Iterable[bytes]) -> None:
-        handle, path = tempfile.mkstemp(prefix="chainrule-")
+        with room():
+            handle, path = tempfile.mkstemp(prefix="chainrule-")
         self.name, self.path = name, Path(path)  # `name` is where the data come from
         self._end = weakref.finalize(self, self.path.unlink, missing_ok=True)
-        with os.fdopen(handle, "wb") as file:
+        with room(), os.fdopen(handle, "wb") as file:
             for part in parts:
                 file.write(part)
 
@@ -217,7 +234,8 @@ class Spool:
 def read(given: Given, config: ReadConfig | None = None) -> Source:
     """Open data: a path, a folder, a pattern, `-` for standard input, a list of paths, or a list of strings.
 
-    A list of strings is the data itself, unless every one of them names a file; `Path`s are never data.
+    A list of strings is the data itself, unless they name files; if only some do, that is an error rather than
+    data. `Path`s are never data.
     """
     if isinstance(given, Source):
         return replace(given, config=config or given.config)
@@ -225,13 +243,25 @@ def read(given: Given, config: ReadConfig | None = None) -> Source:
     if isinstance(given, str | os.PathLike):
         return _opened([given], config)
     items: list[str | os.PathLike[str]] = list(given)
-    if all(isinstance(item, os.PathLike) or _is_file(item) for item in items) and items:
+    if any(isinstance(item, os.PathLike) or _is_file(item) for item in items[:LISTED]):
+        _all_there(items)
         return _opened(items, config)
     if not any(len(tables.as_bytes(item).strip()) for item in items):
         raise DataError(
             "The list of strings is empty or blank. Give at least one string with some text in it."
         )
     return Source("the given strings", (), config, tuple(map(tables.as_bytes, items)))
+
+
+def _all_there(items: Sequence[str | os.PathLike[str]]) -> None:
+    """Refuse a list in which some items name files and others do not: one of them is misspelt."""
+    lost = [repr(item)[:200] for item in items if not isinstance(item, os.PathLike) and missing(item)]
+    if lost:
+        more = f" and {len(lost) - 5:,} more" if len(lost) > 5 else ""
+        raise DataError(
+            f"Some items of the list name files, but there is no file {', '.join(lost[:5])}{more}. "
+            "Correct the names; strings that are data go in a list without file names."
+        )
 
 
 def _opened(items: Sequence[str | os.PathLike[str]], config: ReadConfig) -> Source:
@@ -244,10 +274,11 @@ def _opened(items: Sequence[str | os.PathLike[str]], config: ReadConfig) -> Sour
     names = [spools[number].name if number in spools else str(item) for number, item in enumerate(items[:3])]
     name = ", ".join(names) + ("…" if len(items) > 3 else "")
     files = tuple(path for one in found for path in one.files)
-    if not any(size(path) for path in files):
+    states = tuple(map(State.of, files))
+    if not any(state.size for state in states):
         raise DataError(f"{name} is empty. Give a file with some text in it.")
     remarks = tuple(note for one in found for note in one.notes)
-    return Source(name, files, config, spools=tuple(spools.values()), remarks=remarks)
+    return Source(name, files, config, (), tuple(spools.values()), remarks, states)
 
 
 def _piped(given: str | os.PathLike[str]) -> Spool:
@@ -257,7 +288,4 @@ def _piped(given: str | os.PathLike[str]) -> Spool:
 
 
 def _is_file(item: object) -> bool:
-    try:
-        return isinstance(item, str) and Path(item).is_file()
-    except (OSError, ValueError):  # too long for a name, or a NUL inside: it is data
-        return False
+    return isinstance(item, str) and os.path.isfile(item)

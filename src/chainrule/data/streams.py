@@ -13,9 +13,10 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
-from chainrule.errors import DataError
+from chainrule.errors import ConfigError, DataError
 
 CHUNK = 1 << 24  # bytes read at once
+LOOKED = 1 << 12  # bytes at the beginning that tell how a file is written
 SUFFIXES = (
     ".gz",
     ".xz",
@@ -99,9 +100,11 @@ def utf8(parts: Iterable[bytes], name: str, encoding: str | None = None) -> Iter
     """The same text as UTF-8 without a byte order mark; every part ends between two characters."""
     parts = iter(parts)
     first = b""
-    while len(first) < 4 and (part := next(parts, b"")):
+    while len(first) < LOOKED and (part := next(parts, b"")):
         first += part
     mark, found = next(((mark, name) for mark, name in MARKS if first.startswith(mark)), (b"", "utf-8"))
+    if not encoding and not mark:
+        _refuse_wide(first, name)
     encoding = _known(encoding) if encoding else found
     if encoding == "utf-8":
         start = len(codecs.BOM_UTF8) if mark == codecs.BOM_UTF8 else 0
@@ -110,12 +113,32 @@ def utf8(parts: Iterable[bytes], name: str, encoding: str | None = None) -> Iter
 
 
 def _known(encoding: str) -> str:
+    """The usual name of an encoding of text; Python knows others, such as rot13 and base64."""
     try:
-        return codecs.lookup(encoding).name
-    except LookupError as error:
-        raise DataError(
-            f"There is no encoding {encoding!r}. Common ones: utf-8, latin-1, cp1252, utf-16, shift-jis."
-        ) from error
+        found = codecs.lookup(encoding)
+    except (LookupError, ValueError):
+        found = None
+    if found is None or not found._is_text_encoding or not found.incrementaldecoder:
+        raise ConfigError(
+            f"There is no encoding {encoding!r} of text. "
+            "Common ones: utf-8, latin-1, cp1252, utf-16, shift-jis."
+        )
+    return found.name
+
+
+def _refuse_wide(beginning: bytes, name: str) -> None:
+    """Refuse UTF-16 that no mark announces: it looks like text with a NUL at every second byte."""
+    nuls = [beginning[side:LOOKED:2].count(0) for side in range(2)]
+    pairs = min(LOOKED, len(beginning)) / 2
+    most, least = max(nuls), min(nuls)
+    if least > most / 100 or not (most > max(2, pairs / 2) or most > max(15, pairs / 10)):
+        return
+    encoding = "utf-16-be" if nuls[0] > nuls[1] else "utf-16-le"
+    raise DataError(
+        f"{name} has a NUL at every second byte, as UTF-16 has without its mark. Say so with "
+        f"`--encoding {encoding}`; if it is UTF-8 all the same, with `--encoding utf-8`; "
+        "`--codec bytes` reads anything."
+    )
 
 
 def _chain(first: bytes, rest: Iterable[bytes]) -> Iterator[bytes]:

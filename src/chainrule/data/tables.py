@@ -6,6 +6,7 @@ import csv
 import difflib
 import json
 import re
+import reprlib
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -16,6 +17,7 @@ from typing import Any
 
 from chainrule.codecs.base import UNIT, Texts
 from chainrule.data.lines import BLOCK
+from chainrule.data.room import room
 from chainrule.errors import DataError
 
 RECORD = "\x1e"  # between two sequences of grouped events in a temporary file: ASCII's record separator
@@ -30,8 +32,8 @@ def delimiter(header: str) -> str:
     return "\t" if "\t" in plain else max(",;|", key=plain.count)  # a comma wins a draw
 
 
-def csv_reader(lines: Iterable[str]) -> tuple[Any, str]:
-    """A reader of rows, and the delimiter it was told."""
+def csv_rows(name: str, lines: Iterable[str]) -> tuple[Iterator[tuple[int, list[str]]], str]:
+    """Rows with the lines they begin in, and the delimiter they were found by."""
     csv.field_size_limit(1 << 30)
     rest = iter(lines)
     held: list[str] = []
@@ -40,30 +42,38 @@ def csv_reader(lines: Iterable[str]) -> tuple[Any, str]:
         if line.strip():
             break
     found = delimiter(held[-1] if held else "")
-    return csv.reader(chain(held, rest), delimiter=found), found
+    return _csv_rows(name, csv.reader(chain(held, rest), delimiter=found, strict=True), found), found
 
 
-def csv_header(reader: Iterable[list[str]]) -> list[str]:
+def _csv_rows(name: str, reader: Any, found: str) -> Iterator[tuple[int, list[str]]]:
+    line = 1
+    try:
+        for row in reader:
+            yield line, row
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise DataError(
+            f"{name}, line {line}: {error}. Is a quote that opens a cell here not closed, or not doubled inside "
+            f'the cell (""), or is this no table of delimiter {found!r}?'
+        ) from error
+
+
+def csv_header(rows: Iterable[tuple[int, list[str]]]) -> list[str]:
     """The names of the columns, which the first row gives."""
-    return next((row for row in reader if row), [])
+    return next((row for _, row in rows if row), [])
 
 
 def csv_cells(name: str, lines: Iterable[str], columns: Sequence[str | None]) -> Iterator[Cells]:
     """The named columns of every row."""
-    reader, found = csv_reader(lines)
-    try:
-        header = csv_header(reader)
-        if not header:
-            return
-        if _nameless(header, columns):
-            yield (header[0],)
-        places = [header.index(column_of(name, one, header)) for one in columns]
-        for row in reader:
-            yield _row(f"{name}, line {reader.line_num}", row, header, places) if row else ("",) * len(places)
-    except csv.Error as error:
-        raise DataError(
-            f"{name}, line {reader.line_num}: {error}. Is it a table of delimiter {found!r}?"
-        ) from error
+    rows, _ = csv_rows(name, lines)
+    header = csv_header(rows)
+    if not header:
+        return
+    if _nameless(header, columns):
+        yield (header[0],)
+    places = [header.index(column_of(name, one, header)) for one in columns]
+    for line, row in rows:
+        yield _row(f"{name}, line {line}", row, header, places) if row else ("",) * len(places)
 
 
 def _nameless(header: Sequence[str], columns: Sequence[str | None]) -> bool:
@@ -111,6 +121,8 @@ def json_row(where: str, line: str) -> Mapping[str, Any] | None:
         return None
     try:
         row = json.loads(line)
+    except RecursionError as error:
+        raise DataError(f"{where}: lists or objects nested too deep. Write the value as text.") from error
     except ValueError as error:
         raise DataError(f"{where}: not JSON ({error}). Expected one value a line.") from error
     return row if isinstance(row, Mapping) else {USUAL: row}
@@ -151,7 +163,7 @@ def column_of(where: str, column: str | None, header: Sequence[str]) -> str:
     if column is None and len(header) == 1:
         return header[0]
     if column is None and USUAL in header:
-        return USUAL
+        column = USUAL
     listed = ", ".join(header)
     if column is None:
         raise DataError(f"{where}: there are several columns. Choose one with --column: {listed}.")
@@ -159,6 +171,11 @@ def column_of(where: str, column: str | None, header: Sequence[str]) -> str:
         near = difflib.get_close_matches(column, header, n=1)
         hint = f"Did you mean {near[0]!r}? " if near else ""
         raise DataError(f"{where}: there is no column {column!r}. {hint}The columns are: {listed}.")
+    if header.count(column) > 1:
+        raise DataError(
+            f"{where}: {header.count(column)} columns are called {column!r}. "
+            f"Give each a name of its own; they are: {listed}."
+        )
     return column
 
 
@@ -192,7 +209,7 @@ class Values:
         if isinstance(value, list | Mapping):
             kind = "a list" if isinstance(value, list) else "an object"
             raise DataError(
-                f"{where}: {kind} ({value!r:.40}) where a text or a number was expected. "
+                f"{where}: {kind} ({reprlib.repr(value):.40}) where a text or a number was expected. "
                 "Choose another --column, or write the value as text."
             )
         return as_text(value)
@@ -206,9 +223,9 @@ def as_text(value: Any) -> str:
 
 
 def symbol(cell: str) -> str:
-    """A cell as one event: it must not look like two."""
+    """A cell as one event: it must not look like two, and blanks around it mean nothing."""
     as_bytes(cell)  # half a character is refused here
-    return cell.replace(UNIT, " ").replace(RECORD, " ")
+    return cell.replace(UNIT, " ").replace(RECORD, " ").strip()
 
 
 def sequences(items: Iterable[str | bytes]) -> Iterator[Texts]:
@@ -275,7 +292,7 @@ def grouped(tables: Iterable[Iterable[Cells]], grouping: bool, sorting: bool) ->
 
     Groups come as they are first seen, events by the sort column (numbers before text), then as read.
     """
-    with closing(sqlite3.connect("")) as base:  # a private temporary file, gone when closed
+    with room(), closing(sqlite3.connect("")) as base:  # a private temporary file, gone when closed
         base.execute("create table events (place integer, position, value text)")
         base.executemany(
             "insert into events values (?, ?, ?)", _placed(chain.from_iterable(tables), grouping, sorting)
@@ -297,5 +314,5 @@ def _placed(cells: Iterable[Cells], grouping: bool, sorting: bool) -> Iterator[t
         yield (
             place,
             float(position) if _is_number(position) else position,
-            symbol(value if value.strip() else ""),
+            symbol(value),
         )

@@ -1,0 +1,38 @@
+"""Temporary files need room: what to say when there is none."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from chainrule.errors import DataError
+from chainrule.files import FULL
+
+
+@contextmanager
+def room() -> Iterator[None]:
+    """Turn a full disk into what a person can do about it."""
+    try:
+        yield
+    except OSError as error:
+        nowhere = isinstance(error, FileNotFoundError) and error.filename is None  # as `tempfile` says it
+        if error.errno not in FULL and not nowhere:
+            raise
+        raise _advice(_folder(), str(error.strerror or error)) from error
+    except sqlite3.OperationalError as error:
+        raise _advice(os.environ.get("SQLITE_TMPDIR") or _folder(), str(error)) from error
+
+
+def _folder() -> str:
+    """Where temporary files go; asking `tempfile` fails once the disk is full."""
+    return os.environ.get("TMPDIR") or tempfile.tempdir or "/tmp"
+
+
+def _advice(folder: str, reason: str) -> DataError:
+    return DataError(
+        f"A temporary file could not be written in {folder} ({reason}). "
+        "Free some space there, or set TMPDIR to a folder with more room."
+    )

@@ -173,7 +173,10 @@ class Ngram(Model):
         values, orders = np.empty(len(ids), np.float32), np.empty(len(ids) if with_orders else 0, np.int8)
 
         def work(part: slice) -> None:
-            query.score(*self._tables, ids[part], values[part], orders[part])
+            if self.even:
+                query.score_even(*self._tables, ids[part], values[part], orders[part])
+            else:
+                query.score(*self._tables[:6], ids[part], values[part], orders[part])
 
         in_threads(work, _pieces(ids))
         return values, orders

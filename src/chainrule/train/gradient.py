@@ -25,7 +25,7 @@ from chainrule.train.checkpoint import FILE
 from chainrule.train.config import TrainConfig
 from chainrule.train.trainer import Trainer
 
-ROWS, SPAN = 32, 64
+ROWS, SPAN = 16, 64
 
 
 @dataclass(frozen=True)

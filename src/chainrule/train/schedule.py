@@ -52,7 +52,7 @@ def plan_budget(left: float, pace: float, done: int, epoch: int, validation: flo
     Validations, `validation` seconds each, take at most about a tenth of the time.
     """
     validations = min(20, max(1, int(0.1 * left / max(validation, 1e-9))))
-    usable = max(0.0, 0.96 * left - validations * validation)
+    usable = max(0.0, 0.9 * left - validations * validation)
     steps = max(done + 1, done + int(usable / max(pace, 1e-9)))
     reason = f"{steps:,} steps ({steps / max(1, epoch):.1f} epochs) fit the budget at {1 / pace:.1f} steps a second"
     return plan_steps(steps, validations, reason)

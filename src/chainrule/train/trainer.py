@@ -150,7 +150,7 @@ class Trainer:
 
     @property
     def _peak(self) -> float:
-        return 0.002 if self.config.rate is None else self.config.rate
+        return 0.003 if self.config.rate is None else self.config.rate
 
     def _check(self, nats: float, norm: float) -> None:
         if math.isfinite(nats) and math.isfinite(norm):

@@ -152,7 +152,7 @@ def _lanes(ids):  # type: ignore[no-untyped-def]
     place = np.int64(0)
     for lane in range(LANES):
         at[lane] = place
-        place = max(place, len(ids) * (lane + 1) // LANES)
+        place = max(place, np.int64(len(ids) * (lane + 1) // LANES))
         while place < len(ids) and ids[place] != BOS:
             place += 1
         end[lane] = place

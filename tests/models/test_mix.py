@@ -80,3 +80,8 @@ def test_models_of_different_codecs_are_refused() -> None:
     one, other = (fit(lines, codec="words", order=2) for lines in (["a b c"] * 30, ["a b d"] * 30))
     with pytest.raises(ModelError, match="codecs are equal"):
         mix([one, other], ["a b"])
+
+
+def test_a_mix_is_made_not_trained() -> None:
+    with pytest.raises(ConfigError, match="chainrule mix A B"):
+        fit(["a b c"] * 30, model="mix")

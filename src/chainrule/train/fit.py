@@ -13,6 +13,7 @@ from chainrule.config import Config, refuse_unknown, share
 from chainrule.data.corpus import Corpus
 from chainrule.data.dataset import Prepared, prepare, suggest_codec
 from chainrule.data.sources import Given, ReadConfig, read
+from chainrule.errors import ConfigError
 from chainrule.judge.score import Score, score_ids
 from chainrule.models.base import Model, ModelConfig
 from chainrule.models.registry import family
@@ -50,6 +51,10 @@ def fit(
     the folder `run`, and goes on from there with `resume`.
     """
     kind = family(model)
+    if not (kind.learns or counts(kind)):
+        raise ConfigError(
+            f"A {model} is not trained: it is made of trained models, with `chainrule {model} A B -o C`."
+        )
     config = ReadConfig.from_values(share(options, ReadConfig))
     source = read(data, config)
     choice = Choice(codec, "as asked") if codec else suggest_codec(source, config)

@@ -175,3 +175,11 @@ def test_carried_memory_scores_running_text_as_one_sequence() -> None:
     expected = slow[torch.arange(len(ids) - 1), torch.from_numpy(ids[1:].astype(np.int64))].numpy()
     expected = np.where(ids[1:] == BOS, 0.0, expected)
     np.testing.assert_allclose(logs[1:], expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["window", "rnn", "lstm", "gru"])
+def test_costs_are_foretold_and_grow_with_the_data(name: str) -> None:
+    few, many = (family(name).forecasts(np.empty(0, np.int32), 10_000, symbols) for symbols in (10**6, 10**8))
+    for what in few:
+        assert few[what].seconds < many[what].seconds / 10
+        assert 10_000 * 256 * 20 < few[what].memory < many[what].memory

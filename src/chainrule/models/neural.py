@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Self
 
 import numpy as np
@@ -13,9 +15,23 @@ from torch import Tensor, nn
 
 from chainrule.config import option
 from chainrule.errors import ModelError
-from chainrule.models.base import BATCH, Model, ModelConfig, State, score_carried
+from chainrule.models.base import BATCH, Forecast, Model, ModelConfig, State, score_carried
 from chainrule.nn.dropout import Dropout, embed
 from chainrule.nn.softmax import START, Output
+
+PROCESS, STARTING = 400_000_000, 4.0  # bytes and seconds that torch takes before anything is learnt
+
+
+@cache
+def _rate() -> float:
+    """How many operations a second this machine multiplies matrices with."""
+    left, right = torch.ones(512, 512), torch.ones(512, 512)
+    taken = []
+    for _ in range(5):
+        began = time.perf_counter()
+        torch.mm(left, right)
+        taken.append(time.perf_counter() - began)
+    return 2 * 512**3 / min(taken)
 
 
 class Neural(nn.Module, Model):
@@ -139,6 +155,16 @@ class Speaker(Neural):
         width = config.vector if config.shared else spoken_from
         self.output = Output(width, config.alphabet, config.silent, table)
         self.dropout = Dropout(config.dropout, kind)
+
+    @classmethod
+    def forecasts(cls, sample: np.ndarray, alphabet: int, symbols: int) -> Mapping[str, Forecast]:
+        """Ten passes of the default size: six operations a weight and symbol, at half the machine's best rate."""
+        config = cls.Config(alphabet=alphabet)
+        made: Any = cls  # a family takes its config alone
+        with torch.device("meta"):  # sizes only, no memory
+            weights = sum(one.numel() for one in made(config).parameters())
+        seconds = STARTING + 10 * symbols * 6 * weights / (0.5 * _rate())
+        return {f"{cls.family}, 10 epochs": Forecast(PROCESS + 20 * weights + 4 * symbols, seconds)}
 
     def vectors(self, tokens: Tensor) -> Tensor:
         """The vectors (B, T, E) of symbols (B, T), with dropout while training."""

@@ -110,6 +110,15 @@ def test_a_full_disk_leaves_the_last_checkpoint(tmp_path: Path, monkeypatch: pyt
     assert (tmp_path / "checkpoint.safetensors").read_bytes() == before
 
 
+def test_label_smoothing_reaches_the_loss_and_not_the_judgement() -> None:
+    plain, smoothed = trainer(), trainer(label_smoothing=0.5)
+    assert plain._loss_on_valid() == smoothed._loss_on_valid()
+    for run in (plain, smoothed):
+        run.run()
+    assert smoothed.at.best > plain.at.best
+    assert not np.array_equal(weights(plain), weights(smoothed))
+
+
 def test_early_stopping_keeps_the_best_weights() -> None:
     run = trainer(epochs=40, patience=2, rate=0.3)
     run.run()

@@ -133,7 +133,7 @@ class Trainer:
         fresh = self.state is None or not batch.goes_on
         state = self.model.start(len(tokens)) if fresh else self.state
         assert state is not None
-        loss, state = self.model.loss(tokens, targets, state)
+        loss, state = self.model.loss(tokens, targets, state, self.config.label_smoothing)
         count = max(1, batch.symbols)
         self.optimizer.zero()
         (loss / count).backward()  # type: ignore[no-untyped-call]

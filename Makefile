@@ -3,13 +3,16 @@
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt --editable
 
-.PHONY: demo test check format clean
+.PHONY: demo test explore check format clean
 
 demo: .venv/core
 	$(BIN)/chainrule demo
 
 test: check
 	$(BIN)/python -m pytest -n 2
+
+explore: .venv/dev
+	$(BIN)/python -m pytest -n 2 --hypothesis-profile=explore
 
 check: .venv/dev
 	$(BIN)/ruff format --check

@@ -200,7 +200,8 @@ def make_bins(summary: _Summary, config: NumbersConfig) -> Bins:
         edges, values = np.concatenate([distinct[:1], middles, distinct[-1:]]), distinct
     else:
         edges = _edges(summary, config)
-        values = edges[:-1] / 2 + edges[1:] / 2
+        low, high = edges[:-1], edges[1:]
+        values = np.clip(low / 2 + high / 2, low, high)  # half of the tiniest float is zero
     deviation = float(np.sqrt(summary.squares / summary.count)) or 1.0
     rounded = tuple(_rounded(*triple) for triple in zip(edges, values, edges[1:], strict=False))
     return Bins(tuple(edges.tolist()), rounded, float(summary.mean), deviation)

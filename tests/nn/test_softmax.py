@@ -157,6 +157,13 @@ def test_drawing_every_symbol_is_the_exact_loss() -> None:
         torch.testing.assert_close(one, other)
 
 
+def test_coarse_products_hardly_change_the_sampled_loss() -> None:
+    output, (hidden, targets) = layer().float(), rows()
+    found = [output.sampled_loss(hidden.float(), targets, V, coarse) for coarse in (True, False)]
+    torch.testing.assert_close(found[0], found[1], rtol=0.01, atol=0.0)
+    assert found[0] != found[1]
+
+
 def test_the_sampled_loss_is_smallest_where_the_exact_one_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """All symbols are equally likely, draws are not: at the truth the gradient vanishes, all draws considered."""
     output = Output(1, 10, SILENT).double()
@@ -175,5 +182,7 @@ def test_the_sampled_loss_is_smallest_where_the_exact_one_is(monkeypatch: pytest
 
 def test_the_same_luck_gives_the_same_sampled_loss() -> None:
     output, (hidden, targets) = layer(), rows()
-    found = [output.sampled_loss(hidden, targets, 4, torch.Generator().manual_seed(s)) for s in (1, 1, 2)]
+    found = [
+        output.sampled_loss(hidden, targets, 4, False, torch.Generator().manual_seed(s)) for s in (1, 1, 2)
+    ]
     assert found[0] == found[1] != found[2]

@@ -16,9 +16,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from chainrule.nn.int8 import packed, product
 from chainrule.symbols import PAD
 
-CHUNK = 8 << 20  # bytes of logits held at once: they stay in the cache, and products are still large
+CHUNK = 16 << 20  # bytes of logits held at once: they stay in the cache, and products are still large
+LINE = 16  # numbers in a cache line
 FEWEST = 32  # rows at least, or products become slow; only alphabets above 65 thousand feel it
 START = 0.1  # weights begin between -START and START
 
@@ -27,24 +29,40 @@ class Output(nn.Module):
     """Logits, exact loss and sampled loss over one alphabet; the weight may be an embedding's own."""
 
     weight: nn.Parameter  # (V, D)
+    bias: Tensor  # (V,)
     silent: Tensor  # (V,)
     proposal: Tensor  # (V,)
 
     def __init__(
-        self, width: int, alphabet: int, silent: Sequence[int] = (), weight: Tensor | None = None
+        self,
+        width: int,
+        alphabet: int,
+        silent: Sequence[int] = (),
+        weight: Tensor | None = None,
+        bias: bool = True,
     ) -> None:
         super().__init__()
         fresh = torch.empty(alphabet, width).uniform_(-START, START) if weight is None else weight
         self.weight = fresh if isinstance(fresh, nn.Parameter) else nn.Parameter(fresh)
-        self.bias = nn.Parameter(torch.zeros(alphabet))
+        if bias:
+            self.bias = nn.Parameter(torch.zeros(alphabet))
+        else:
+            self.register_buffer("bias", torch.zeros(alphabet), persistent=False)
         mask = torch.zeros(alphabet, dtype=torch.bool)
         mask[list(silent)] = True
         self.register_buffer("silent", mask, persistent=False)
         self.register_buffer("proposal", _zipf(~mask), persistent=False)
+        self.small: tuple[Tensor, Tensor] | None = None  # the weight in eight bits, and its scales
         self._chances: dict[int, Tensor] = {}  # by number of samples; only saves work
+
+    def compress(self) -> None:
+        """Answer with weights in eight bits from now on."""
+        self.small = packed(self.weight.detach())
 
     def logits(self, hidden: Tensor) -> Tensor:
         """(…, D) -> (…, V), -inf for symbols that are never spoken."""
+        if self.small is not None:
+            return product(hidden, *self.small) + self._hushed()
         return F.linear(hidden, self.weight, self._hushed())
 
     def loss(
@@ -64,17 +82,27 @@ class Output(nn.Module):
 
     def score(self, hidden: Tensor, targets: Tensor) -> Tensor:
         """Log-probability (N,) of each target, 0 where it is PAD; without gradients."""
-        found = torch.empty(targets.shape, dtype=hidden.dtype, device=hidden.device)
+        weight = self.weight
+        if self.small is not None:
+            weight = self.small[0].to(hidden.dtype) * self.small[1][:, None]  # type: ignore[assignment]
+        found = torch.zeros(targets.shape, dtype=hidden.dtype, device=hidden.device)
+        real = torch.nonzero(targets != PAD).squeeze(1)  # (R,)
+        hidden, targets = _real(hidden, targets)  # (R, D), (R,)
         with torch.no_grad():
-            products = _Products(hidden, self.weight, self._hushed())
+            products = _Products(hidden, weight, self._hushed())
             for rows in products.parts:
                 logits = products.logits(rows)  # (n, V)
                 wanted = logits.gather(1, targets[rows, None]).squeeze(1)  # (n,)
-                found[rows] = wanted - _normalise(logits)
-        return found.masked_fill_(targets == PAD, 0.0)
+                found[real[rows]] = wanted - _normalise(logits)
+        return found
 
     def sampled_loss(
-        self, hidden: Tensor, targets: Tensor, samples: int, generator: torch.Generator | None = None
+        self,
+        hidden: Tensor,
+        targets: Tensor,
+        samples: int,
+        coarse: bool = False,
+        generator: torch.Generator | None = None,
     ) -> Tensor:
         """As `loss`, but each target is told apart from about `samples` other symbols only; for training.
 
@@ -90,7 +118,9 @@ class Output(nn.Module):
         own, others = torch.split(F.embedding(ids, self.weight), [len(targets), len(drawn)])  # (N, D), (S, D)
         shift = (self.bias - chance.log())[ids]  # (N + S,)
         right = (hidden * own).sum(1) + shift[: len(targets)]  # (N,)
-        wrong = torch.addmm(shift[len(targets) :], hidden, others.t())  # (N, S)
+        with torch.autocast(hidden.device.type, torch.bfloat16, enabled=coarse):
+            product = torch.mm(hidden, others.t())  # (N, S)
+        wrong = product + shift[len(targets) :]
         logits = torch.cat([right.unsqueeze(1), _without(wrong, drawn, targets, len(chance))], 1)
         return F.cross_entropy(logits, torch.zeros_like(targets), reduction="sum")
 
@@ -140,8 +170,9 @@ class _Fused(torch.autograd.Function):
             wanted = logits.gather(1, targets[rows, None]).squeeze(1)  # (n,)
             total += (_normalise(logits) - (1.0 - smoothing) * wanted).sum()
             if learning:
-                _differ(logits, targets[rows], share, smoothing)
-                products.add_gradients(logits, rows, grads)
+                change = logits[:, : len(weight)]  # (n, V)
+                _differ(change, targets[rows], share, smoothing)
+                products.add_gradients(change, rows, grads)
         if smoothing:
             spoken = bias.masked_fill(share == 0.0, 0.0)  # (V,)
             total -= hidden.sum(0) @ (share @ weight) + len(hidden) * (share @ spoken)
@@ -156,14 +187,19 @@ class _Fused(torch.autograd.Function):
 
 
 class _Products:
-    """The three products of the output layer, for some rows at a time, always in the same buffers."""
+    """The three products of the output layer, for some rows at a time, always in the same buffers.
+
+    Rows of logits begin at whole cache lines: products with 10,004 columns took almost twice as long otherwise.
+    What fills up a row is -inf, and probability 0.
+    """
 
     def __init__(self, hidden: Tensor, weight: Tensor, bias: Tensor) -> None:
         self.hidden, self.weight, self.bias = hidden, weight, bias  # (N, D), (V, D), (V,)
         most = max(FEWEST, CHUNK // (len(weight) * hidden.element_size()))
         count = max(1, -(-len(hidden) // most))
         self.size = max(1, -(-len(hidden) // count))
-        self.buffer = hidden.new_empty(min(self.size, len(hidden)), len(weight))
+        columns = -(-len(weight) // LINE) * LINE
+        self.buffer = hidden.new_empty(min(self.size, len(hidden)), columns)
 
     @property
     def parts(self) -> list[slice]:
@@ -172,9 +208,12 @@ class _Products:
         return [slice(at, min(at + self.size, many)) for at in range(0, max(1, many), self.size)]
 
     def logits(self, rows: slice) -> Tensor:
-        """(n, V), to be overwritten by whoever asked, and by the next call."""
+        """(n, V and what fills up the line), to be overwritten by whoever asked, and by the next call."""
         some = self.hidden[rows]  # (n, D)
-        return torch.addmm(self.bias, some, self.weight.t(), out=self.buffer[: len(some)])
+        held = self.buffer[: len(some)]
+        held[:, len(self.weight) :] = -torch.inf
+        torch.addmm(self.bias, some, self.weight.t(), out=held[:, : len(self.weight)])
+        return held
 
     def add_gradients(self, change: Tensor, rows: slice, grads: Sequence[Tensor]) -> None:
         """Add what these rows say; the first ones overwrite, so nothing has to be zeroed before."""
@@ -190,13 +229,16 @@ class _Coarse(_Products):
     def __init__(self, hidden: Tensor, weight: Tensor, bias: Tensor) -> None:
         super().__init__(hidden, weight, bias)
         self.low_hidden, self.low_weight = hidden.bfloat16(), weight.bfloat16()
-        self.low_buffer = torch.empty_like(self.buffer, dtype=torch.bfloat16)
+        self.low_buffer = self.buffer.new_empty(len(self.buffer), len(weight), dtype=torch.bfloat16)
         self.low_change = torch.empty_like(self.low_weight)
 
     def logits(self, rows: slice) -> Tensor:
         some = self.low_hidden[rows]  # (n, D)
         low = torch.mm(some, self.low_weight.t(), out=self.low_buffer[: len(some)])
-        return self.buffer[: len(some)].copy_(low).add_(self.bias)
+        held = self.buffer[: len(some)]
+        held[:, len(self.weight) :] = -torch.inf
+        held[:, : len(self.weight)].copy_(low).add_(self.bias)
+        return held
 
     def add_gradients(self, change: Tensor, rows: slice, grads: Sequence[Tensor]) -> None:
         for_hidden, for_weight, for_bias = grads

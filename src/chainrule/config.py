@@ -112,6 +112,9 @@ def flag(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
+BOOLEAN = ("bool", "bool | None", bool)
+
+
 def read_flags(
     flags: Sequence[str], settings: Iterable[Field[Any]], also: Iterable[str] = ()
 ) -> dict[str, Any]:
@@ -125,7 +128,7 @@ def read_flags(
     while words:
         word, has_value, value = words.pop(0).partition("=")
         setting, negated = _find_flag(word, known, also)
-        if setting.type in ("bool", bool):
+        if setting.type in BOOLEAN:
             values[setting.name] = value if has_value else not negated
         elif has_value:
             values[setting.name] = value
@@ -140,7 +143,7 @@ def _find_flag(word: str, known: Mapping[str, Field[Any]], also: Iterable[str]) 
     if word in known:
         return known[word], False
     plain = "--" + word.removeprefix("--no-")
-    if word.startswith("--no-") and plain in known and known[plain].type in ("bool", bool):
+    if word.startswith("--no-") and plain in known and known[plain].type in BOOLEAN:
         return known[plain], True
     if not word.startswith("-"):
         raise ConfigError(f"There is one word too many: {word!r}. Put text with spaces in quotes.")

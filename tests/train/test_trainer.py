@@ -21,7 +21,7 @@ from chainrule.models.lstm import Lstm, LstmConfig
 from chainrule.symbols import BOS, EOS, FIRST, PAD
 from chainrule.train.config import TrainConfig
 from chainrule.train.optimizer import AdamW
-from chainrule.train.schedule import Plan, duration, plan_budget, plan_steps
+from chainrule.train.schedule import PROBE, Plan, duration, plan_budget, plan_steps
 from chainrule.train.trainer import Trainer
 
 ALPHABET = FIRST + 4
@@ -112,7 +112,7 @@ def test_a_full_disk_leaves_the_last_checkpoint(tmp_path: Path, monkeypatch: pyt
 
 def test_label_smoothing_reaches_the_loss_and_not_the_judgement() -> None:
     plain, smoothed = trainer(), trainer(label_smoothing=0.5)
-    assert plain._loss_on_valid() == smoothed._loss_on_valid()
+    assert plain._loss_on_valid(PROBE) == smoothed._loss_on_valid(PROBE)
     for run in (plain, smoothed):
         run.run()
     assert smoothed.at.best > plain.at.best
@@ -123,7 +123,7 @@ def test_early_stopping_keeps_the_best_weights() -> None:
     run = trainer(epochs=40, patience=2, rate=0.3)
     run.run()
     assert run.at.step < 40 * len(run.batches) or run.at.since < 2
-    assert run._loss_on_valid() == pytest.approx(run.at.best, abs=1e-6)
+    assert run._loss_on_valid(PROBE) == pytest.approx(run.at.best, abs=1e-6)
 
 
 def test_clipping_keeps_the_direction() -> None:
@@ -176,14 +176,14 @@ def test_buckets_read_every_symbol_once() -> None:
 
 
 def test_a_plan_rises_then_falls() -> None:
-    plan = plan_steps(1000, 20, "")
+    plan = plan_steps(1000, 10**4, "")
     rates = [plan.rate(step, 1.0) for step in range(1000)]
     assert rates[0] < 0.05 and max(rates) == pytest.approx(1.0) and rates[-1] < 0.02
     assert rates.index(max(rates)) <= 100
 
 
 def test_a_budget_becomes_steps_with_a_margin() -> None:
-    plan = plan_budget(100.0, 0.1, 20, 50, 0.5)
+    plan = plan_budget(100.0, 0.1, 20, 50, 1e-5, 10**5)
     assert 780 < plan.steps - 20 < 950
     assert isinstance(plan, Plan) and "steps a second" in plan.reason
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from chainrule import __version__
-from chainrule.cli import about, check, demo, exchange, fit, mix, use, write
+from chainrule.cli import about, check, demo, exchange, fit, mix, read, use, write
 from chainrule.cli.failure import STOPPED
 from chainrule.cli.output import Open, Plain
 from chainrule.progress import hush
@@ -27,6 +27,8 @@ app.command("fit", cls=Open, context_settings={"ignore_unknown_options": True})(
 app.command("score", cls=Plain)(use.score)
 app.command("generate", cls=Plain)(write.generate)
 app.command("complete", cls=Plain)(write.complete)
+app.command("fill", cls=Plain)(read.fill)
+app.command("embed", cls=Plain)(read.embed)
 app.command("rank", cls=Plain)(use.rank)
 app.command("check", cls=Open, context_settings={"ignore_unknown_options": True})(check.check)
 app.command("mix", cls=Plain)(mix.mix)

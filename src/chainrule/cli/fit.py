@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -80,6 +81,8 @@ def fit(
     began = time.perf_counter()
     run = out.with_name(out.name + ".run")  # beside the model: what a stopped training goes on from
     bundle = _fit(source, options | {"run": run, "resume": resume}, output)
+    if os.environ.get("RANK", "0") != "0":  # one of several processes of torchrun; the first one saves
+        return
     bundle.save(out, force)
     took = time.perf_counter() - began
     output.result(values(bundle, out, took), summary(bundle, out, took))

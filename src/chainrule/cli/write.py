@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from chainrule.cli.output import Json, Output, Quiet, Verbose, percent, table
-from chainrule.cli.use import Saved, tell_unknown, visible
+from chainrule.cli.use import Int8, Saved, loaded, tell_unknown, visible
 
 if TYPE_CHECKING:
     from chainrule.bundle import Bundle
@@ -35,6 +36,11 @@ def generate(
     stop: Annotated[list[str] | None, typer.Option(help="Stop before this text; may be given twice.")] = None,
     count: Annotated[int, typer.Option("--count", "-n", min=1, help="How many texts; seeds count up.")] = 1,
     unknown: Unknown = False,
+    draft: Annotated[
+        Path | None,
+        typer.Option(metavar="MODEL", help="A smaller model that writes ahead: same text, sooner."),
+    ] = None,
+    int8: Int8 = False,
     json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
@@ -45,11 +51,10 @@ def generate(
     """
     import secrets
 
-    from chainrule.bundle import load
     from chainrule.continuation import check_drawing
 
     check_drawing(seed, temperature, top_k, top_p, beam)
-    bundle, output = load(model), Output(json, quiet, verbose)
+    bundle, output = loaded(model, int8), Output(json, quiet, verbose)
     tell_unknown(bundle, [prompt], output)
     if beam is not None:
         return _print(prompt, _best(bundle, prompt, length, beam, count, stop, unknown), output)
@@ -61,6 +66,7 @@ def generate(
         "top_p": top_p,
         "stop": stop,
         "unknown": unknown,
+        "draft": None if draft is None else loaded(draft, False),
     }
     texts = ((one, bundle.stream(prompt, length, one, **drawing)) for one in range(first, first + count))
     _print(prompt, ((pieces, {"seed": one}) for one, pieces in texts), output)
@@ -97,6 +103,7 @@ def complete(
     k: Annotated[int, typer.Option("-k", "--best", min=1, help="How many of each.")] = 5,
     length: Length = 10,
     unknown: Unknown = False,
+    int8: Int8 = False,
     json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
@@ -105,9 +112,7 @@ def complete(
 
     Words that begin as the last one does, the likeliest next symbols, and the likeliest continuations.
     """
-    from chainrule.bundle import load
-
-    bundle, output = load(model), Output(json, quiet, verbose)
+    bundle, output = loaded(model, int8), Output(json, quiet, verbose)
     found = bundle.complete(prompt, k, length, unknown=unknown)
     tell_unknown(bundle, [_typed_out(prompt, found)], output)
     values = {

@@ -45,13 +45,15 @@ class Batches(Protocol):
 class Streams:
     """Running text in `rows` parallel streams, `window` symbols at a time.
 
-    Every epoch begins somewhere else, so that windows are not cut at the same places again.
+    Every epoch begins somewhere else, so that windows are not cut at the same places again. `anew`: every window is
+    read as if it were the beginning, by models that can hold no more than that.
     """
 
     ids: np.ndarray
     rows: int
     window: int
     seed: int = 0
+    anew: bool = False
 
     @property
     def length(self) -> int:
@@ -68,7 +70,9 @@ class Streams:
         places = (begins + np.arange(low, high + 1)[None] + shift) % len(self.ids)  # (B, T + 1)
         ids = np.asarray(self.ids[places], np.int64)
         targets = np.where(ids[:, 1:] == BOS, PAD, ids[:, 1:])
-        return Batch(ids[:, :-1], targets, number > 0)
+        if self.anew:
+            ids[:, 0] = BOS
+        return Batch(ids[:, :-1], targets, number > 0 and not self.anew)
 
 
 class Buckets:
@@ -116,9 +120,14 @@ def _groups(lengths: np.ndarray, symbols: int) -> Iterator[np.ndarray]:
         begin = end
 
 
-def batches_for(corpus: Corpus, rows: int, window: int, carry: bool, seed: int) -> Batches:
-    """Streams when memory is to be carried or there is one sequence only, else buckets."""
+def batches_for(
+    corpus: Corpus, rows: int, window: int, carry: bool, seed: int, context: int | None = None
+) -> Batches:
+    """Streams when memory is to be carried or there is one sequence only, else buckets.
+
+    A model that holds no more than `context` symbols is never given more.
+    """
     if carry or corpus.sequences == 1:
         rows = max(1, min(rows, (len(corpus.ids) - 1) // 2))
-        return Streams(corpus.ids, rows, window, seed)
-    return Buckets(corpus, rows * window, 4 * window, seed)
+        return Streams(corpus.ids, rows, min(window, context or window), seed, context is not None)
+    return Buckets(corpus, rows * window, context or 4 * window, seed)

@@ -26,20 +26,27 @@ class Cursor:
 
     def select(self, rows: Tensor) -> Cursor:
         """Fork, reorder or drop rows, as `State.select` does."""
+        if torch.equal(rows, torch.arange(len(self.logs), device=rows.device)):
+            return self
         return replace(self, state=self.state.select(rows), recent=self.recent[rows], logs=self.logs[rows])
 
 
 def begin(model: Model, prompt: Sequence[int] | np.ndarray, source: object = None) -> Cursor:
     """One row that has read `prompt`, `[BOS, x_1 … x_n]`; of a prompt too long to hold, the recent part."""
-    ids = _checked(model, prompt)
-    cut = stretches(np.array([len(ids)]), model.context)
-    first, length = int(cut.offset[-1]), int(cut.length[-1])
-    read = [BOS, *ids[first + 1 : first + length]]
+    ids = checked(model, prompt)
+    read = opening(model, ids)
     with model.answering():
         origin = model.start(1, source)
     recent = torch.tensor([ids if model.context is not None else []], device=model.device, dtype=torch.long)
     tokens = torch.tensor([read], device=model.device)  # (1, T)
     return _read(model, tokens, Cursor(origin, origin, recent, 0, torch.empty(1, 0)))
+
+
+def opening(model: Model, ids: Sequence[int]) -> list[int]:
+    """What is read of a prompt: all of it, or of one too long to hold the recent part."""
+    cut = stretches(np.array([len(ids)]), model.context)
+    first, length = int(cut.offset[-1]), int(cut.length[-1])
+    return [BOS, *ids[first + 1 : first + length]]
 
 
 def advance(model: Model, cursor: Cursor, rows: Tensor, ids: Tensor) -> Cursor:
@@ -64,7 +71,8 @@ def _read(model: Model, tokens: Tensor, cursor: Cursor) -> Cursor:
     return replace(cursor, state=state, held=cursor.held + tokens.shape[1], logs=logs)
 
 
-def _checked(model: Model, prompt: Sequence[int] | np.ndarray) -> list[int]:
+def checked(model: Model, prompt: Sequence[int] | np.ndarray) -> list[int]:
+    """The ids of a prompt the model can go on from."""
     ids = [int(one) for one in prompt]
     if model.reads != "left":
         raise ModelError(

@@ -92,6 +92,13 @@ class Model(ABC):
         Rows of unequal length are padded on the right with PAD, and PAD leaves a row's memory as it was.
         """
 
+    def rewound(self, state: State, before: State, tokens: Tensor) -> State:
+        """The memory after only `tokens` (B, T), the beginning of what was read from `before` to `state`.
+
+        `state` is given up: it must not be used any more.
+        """
+        return self.read(tokens, before)[1]
+
     @abstractmethod
     def logits(self, hidden: Tensor) -> Tensor:
         """(B, T, D) -> (B, T, V), -inf for symbols that are never spoken."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Self
 
@@ -13,11 +14,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from chainrule.config import option
+from chainrule.config import option, share
 from chainrule.errors import ModelError
 from chainrule.models.base import BATCH, Forecast, Model, ModelConfig, State, score_carried
+from chainrule.models.sizing import EPOCHS, MOST, Task, recurrent, spoken
 from chainrule.nn.dropout import Dropout, embed
-from chainrule.nn.softmax import START, Output
+from chainrule.nn.int8 import compress
+from chainrule.nn.softmax import START, Output, coarse_pays
 
 PROCESS, STARTING = 400_000_000, 4.0  # bytes and seconds that torch takes before anything is learnt
 
@@ -32,6 +35,11 @@ def _rate() -> float:
         torch.mm(left, right)
         taken.append(time.perf_counter() - began)
     return 2 * 512**3 / min(taken)
+
+
+def training_speed(coarse: bool) -> float:
+    """How many operations a second a model of middling size trains with."""
+    return (1.2 if coarse else 0.75) * _rate()
 
 
 class Neural(nn.Module, Model):
@@ -49,6 +57,17 @@ class Neural(nn.Module, Model):
     def hush(self, logits: Tensor) -> Tensor:
         """-inf for the symbols that are read but never spoken."""
         return logits.masked_fill(self.silent, -torch.inf)
+
+    def compressed(self) -> Self:
+        """A copy that answers with weights in eight bits."""
+        model = deepcopy(self)
+        layers = compress(model)
+        for part in model.modules():
+            if isinstance(part, Output):
+                part.compress()
+        if not layers:
+            raise ModelError(f"A {self.family} has no layers that eight bits make faster. Leave out --int8.")
+        return model
 
     @property
     def device(self) -> torch.device:
@@ -81,6 +100,14 @@ class Neural(nn.Module, Model):
             raise ModelError(f"{type(self).__name__} knows no label smoothing. Train it without.")
         logs, state = self.score(tokens, targets, state)
         return -logs.sum(), state
+
+    @classmethod
+    def suggest(cls, config: Any, task: Task, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Settings, of the model and of its training, that suit a task, beside those `given`."""
+        return {}
+
+    def meet(self, ids: np.ndarray) -> None:
+        """A look at the training data, before learning and before going on with it."""
 
     def arrays(self) -> Mapping[str, np.ndarray]:
         """A tensor that two layers share is kept once, under its first name."""
@@ -117,12 +144,9 @@ class NeuralConfig(ModelConfig):
     )
     dropout: float = option(0.0, "share of numbers dropped between layers while training", low=0.0, high=0.99)
     embedding_dropout: float = option(0.0, "share of symbols left out while training", low=0.0, high=0.99)
-    carry: bool = option(
-        False, "memory goes on from one sequence to the next, as in running text line by line"
-    )
     samples: int = option(0, "train with so many sampled symbols instead of all; 0: all of them", low=0)
-    coarse: bool = option(
-        False, "train with products in bfloat16: almost twice as fast where the machine has them"
+    coarse: bool | None = option(
+        None, "train with products in bfloat16; not given: where the machine has them, almost twice as fast"
     )
 
     @property
@@ -136,6 +160,15 @@ class NeuralConfig(ModelConfig):
         return self.tied == "yes" or (self.tied == "auto" and self.vector == self.width)
 
 
+@dataclass(frozen=True, kw_only=True)
+class CarryingConfig(NeuralConfig):
+    """For models whose memory has no end."""
+
+    carry: bool = option(
+        False, "memory goes on from one sequence to the next, as in running text line by line"
+    )
+
+
 class Speaker(Neural):
     """A model with vectors of symbols at one end and a softmax over them at the other; `read` is the family's.
 
@@ -143,8 +176,11 @@ class Speaker(Neural):
     """
 
     config: NeuralConfig
+    sizes = staticmethod(recurrent)  # how large, when nobody says
 
-    def __init__(self, config: NeuralConfig, spoken_from: int, kind: str = "plain") -> None:
+    def __init__(
+        self, config: NeuralConfig, spoken_from: int, kind: str = "plain", bias: bool = True
+    ) -> None:
         """`spoken_from` is the width of the hidden vectors."""
         super().__init__(config)
         self.embedding = nn.Embedding(config.alphabet, config.vector)
@@ -153,18 +189,38 @@ class Speaker(Neural):
         self.bridge = nn.Identity() if fits else nn.Linear(spoken_from, config.vector, bias=False)
         table = self.embedding.weight if config.shared else None
         width = config.vector if config.shared else spoken_from
-        self.output = Output(width, config.alphabet, config.silent, table)
+        self.output = Output(width, config.alphabet, config.silent, table, bias)
         self.dropout = Dropout(config.dropout, kind)
 
     @classmethod
     def forecasts(cls, sample: np.ndarray, alphabet: int, symbols: int) -> Mapping[str, Forecast]:
-        """Ten passes of the default size: six operations a weight and symbol, at half the machine's best rate."""
-        config = cls.Config(alphabet=alphabet)
+        """What is chosen when nothing is asked for: six operations a weight and symbol."""
+        config, reading = cls.Config(alphabet=alphabet), min(EPOCHS * symbols, MOST)
+        task = Task(alphabet, symbols, None, reading, training_speed(coarse_pays()))
+        chosen = share(cls.suggest(config, task, {}), cls.Config)
+        inner, tables = cls.weights(replace(config, **chosen))
+        seconds = STARTING + 6.0 * reading * (inner + spoken(task, chosen)) / task.speed
+        name = f"{cls.family}, {reading / max(1, symbols):.3g} epochs"
+        return {name: Forecast(PROCESS + 20 * (inner + tables) + 4 * symbols, seconds)}
+
+    @classmethod
+    def weights(cls, config: Any) -> tuple[int, int]:
+        """How many there would be between the two tables, and in them."""
         made: Any = cls  # a family takes its config alone
         with torch.device("meta"):  # sizes only, no memory
-            weights = sum(one.numel() for one in made(config).parameters())
-        seconds = STARTING + 10 * symbols * 6 * weights / (0.5 * _rate())
-        return {f"{cls.family}, 10 epochs": Forecast(PROCESS + 20 * weights + 4 * symbols, seconds)}
+            model = made(config)
+        total = sum(one.numel() for one in model.parameters())
+        tables = sum(one.numel() for one in {model.embedding.weight, model.output.weight})
+        return total - tables, tables
+
+    @classmethod
+    def suggest(cls, config: Any, task: Task, given: Mapping[str, Any]) -> dict[str, Any]:
+        return cls.sizes(task, given, lambda settings: cls.weights(replace(config, **settings))[0])
+
+    def meet(self, ids: np.ndarray) -> None:
+        """Symbols are sampled by how often they occur."""
+        if self.config.samples:
+            self.output.propose(torch.from_numpy(np.bincount(ids, minlength=self.config.alphabet)))
 
     def vectors(self, tokens: Tensor) -> Tensor:
         """The vectors (B, T, E) of symbols (B, T), with dropout while training."""
@@ -175,7 +231,7 @@ class Speaker(Neural):
         return self.output.logits(hidden)
 
     def score_ids(self, ids: np.ndarray, batch: int = BATCH) -> np.ndarray:
-        if not self.config.carry:
+        if not getattr(self.config, "carry", False):
             return super().score_ids(ids, batch)
         with self.answering():
             return score_carried(self, np.asarray(ids), batch)
@@ -185,9 +241,14 @@ class Speaker(Neural):
     ) -> tuple[Tensor, State]:
         hidden, state = self.read(tokens, state)  # (B, T, D)
         rows, wanted = hidden.flatten(0, 1), targets.flatten()  # (B T, D), (B T,)
-        if self.training and self.config.samples:
-            return self.output.sampled_loss(rows, wanted, self.config.samples), state
-        return self.output.loss(rows, wanted, smoothing, self.training and self.config.coarse), state
+        coarse = self.training and bool(self.config.coarse)
+        if not (self.training and self.config.samples):
+            return self.output.loss(rows, wanted, smoothing, coarse), state
+        if smoothing:
+            raise ModelError(
+                "Sampled symbols and label smoothing do not go together. Give up one of the two."
+            )
+        return self.output.sampled_loss(rows, wanted, self.config.samples, coarse), state
 
     def score(self, tokens: Tensor, targets: Tensor, state: State) -> tuple[Tensor, State]:
         if torch.is_grad_enabled():

@@ -11,14 +11,14 @@ from torch import Tensor
 from chainrule.config import option
 from chainrule.errors import ModelError
 from chainrule.models.base import ModelConfig, State
-from chainrule.models.neural import NeuralConfig, Speaker
+from chainrule.models.neural import CarryingConfig, Speaker
 from chainrule.nn.cells import STARTS, Cell, Memory
 from chainrule.nn.dropout import KINDS
 from chainrule.nn.recurrent import Stack, layer, lengths_of
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecurrentConfig(NeuralConfig):
+class RecurrentConfig(CarryingConfig):
     """How deep, how wide, how it begins, and what it forgets on purpose."""
 
     start: str = option("default", "how hidden-to-hidden weights begin", choices=tuple(STARTS))
@@ -49,7 +49,7 @@ class Recurrent(Speaker):
     def __init__(self, config: RecurrentConfig) -> None:
         super().__init__(config, config.width, config.dropout_kind)
         inputs = [config.vector, *[config.width] * (config.layers - 1)]
-        drop, coarse = config.weight_drop, config.coarse
+        drop, coarse = config.weight_drop, bool(config.coarse)
         layers = [layer(partial(self.cell, size), "forward", drop, coarse) for size in inputs]
         self.layers = Stack(layers, self.dropout)
 

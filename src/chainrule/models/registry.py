@@ -18,6 +18,8 @@ BUILT_IN: dict[str, tuple[str, str]] = {
     "rnn": ("chainrule.models.rnn", "a plain recurrent network: one vector of memory per layer"),
     "lstm": ("chainrule.models.lstm", "a recurrent network with gated memory; the best small model of text"),
     "gru": ("chainrule.models.gru", "a recurrent network with fewer gates than an LSTM"),
+    "gpt": ("chainrule.models.gpt", "a Transformer that looks back at all symbols it can hold"),
+    "bert": ("chainrule.models.bert", "a Transformer that reads both ways and guesses hidden symbols"),
 }
 M = TypeVar("M", bound=type[Model])
 _FAMILIES: dict[str, type[Model]] = {}

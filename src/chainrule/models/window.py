@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -11,14 +12,15 @@ from torch import Tensor, nn
 from chainrule.config import option
 from chainrule.errors import ConfigError, ModelError
 from chainrule.models.base import ModelConfig, State
-from chainrule.models.neural import NeuralConfig, Speaker
+from chainrule.models.neural import CarryingConfig, Speaker
 from chainrule.models.registry import register
+from chainrule.models.sizing import Task
 from chainrule.nn.recurrent import lengths_of
 from chainrule.symbols import PAD
 
 
 @dataclass(frozen=True, kw_only=True)
-class WindowConfig(NeuralConfig):
+class WindowConfig(CarryingConfig):
     """How far it sees, and how it computes with what it sees."""
 
     window: int = option(8, "how many of the last symbols it sees", low=1, high=1024)
@@ -57,6 +59,10 @@ class Window(Speaker):
     @classmethod
     def tiny(cls, seed: int = 0) -> Self:
         return cls.seeded(WindowConfig(alphabet=9, layers=2, width=8, window=3), seed)
+
+    @classmethod
+    def suggest(cls, config: Any, task: Task, given: Mapping[str, Any]) -> dict[str, Any]:
+        return super().suggest(config, task, {**given, "tied": "no"} if config.direct else given)
 
     def start(self, batch: int, source: Any = None) -> WindowState:
         if source is not None:

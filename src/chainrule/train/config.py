@@ -18,6 +18,9 @@ class TrainConfig(Config):
     epochs: float | None = option(None, "how often to go through the data, instead of a budget", low=0)
     tokens: int | None = option(None, "how many symbols to read, instead of a budget (5m)", low=1)
     rows: int | None = option(None, "how many sequences or streams are read side by side", low=1)
+    accumulate: int = option(
+        1, "batches that make one step: more rows than fit in memory", low=1, high=100_000
+    )
     span: int | None = option(None, "over how many symbols gradients flow back", low=1)
     rate: float | None = option(None, "the highest learning rate", low=0)
     clip: float = option(
@@ -27,6 +30,7 @@ class TrainConfig(Config):
     patience: int = option(8, "stop after so many validations without a better one; 0: never", low=0)
     average: bool = option(False, "use the average of the weights of the last quarter of the steps")
     label_smoothing: float = option(0.0, "share of each target spread over all symbols", low=0, high=0.9)
+    tensorboard: bool = option(False, "also write the run for TensorBoard, beside its checkpoints")
     minutes: float = option(5.0, "between two checkpoints", low=0)
     seed: int = option(1, "of everything random")
 

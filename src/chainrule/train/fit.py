@@ -117,7 +117,7 @@ def _train(
 
     config = TrainConfig.from_values(share(options, TrainConfig))
     folder = None if run is None else Path(run)
-    found = learn(kind, settings, prepared, config, folder, resume, progress)
+    found = learn(kind, settings, prepared, config, options.keys(), folder, resume, progress)
     return found.model, found.notes, dict(found.facts)
 
 

@@ -6,9 +6,9 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -17,12 +17,20 @@ import torch
 
 from chainrule.data.batches import Batches, batches_for
 from chainrule.data.dataset import Prepared
-from chainrule.errors import BundleError
+from chainrule.data.masked import Holes, masked_batches
+from chainrule.errors import BundleError, ConfigError, ModelError
+from chainrule.models.bert import Bert
 from chainrule.models.neural import Neural
 from chainrule.progress import Progress, Step
 from chainrule.runtime import reuse_memory
+from chainrule.train.board import Board
 from chainrule.train.checkpoint import FILE
 from chainrule.train.config import TrainConfig
+from chainrule.train.settings import FILE as SETTINGS
+from chainrule.train.settings import Settings, settle
+from chainrule.train.settings import load as load_settings
+from chainrule.train.settings import save as save_settings
+from chainrule.train.together import is_chief, together
 from chainrule.train.trainer import Trainer
 
 ROWS, SPAN = 16, 64
@@ -42,25 +50,65 @@ def learn(
     settings: Any,
     prepared: Prepared,
     config: TrainConfig,
+    given: Collection[str],
     folder: Path | None,
     resume: bool,
     progress: Progress,
 ) -> Learnt:
-    """Train a family on prepared data; `folder` is where a run can be stopped and resumed."""
+    """Train a family on prepared data; `folder` is where a run can be stopped and resumed.
+
+    Settings that are not `given` are chosen for the data and the time.
+    """
+    began = time.monotonic()
     reuse_memory()
-    config = replace(config, rows=config.rows or ROWS, span=config.span or SPAN)
-    model = kind.seeded(settings, config.seed)
-    batches = _batches(prepared, settings, config)
-    settle_threads(model, batches)
-    with _interruptible() as stopping, progress("training", None, "symbols") as step:
-        watcher = _Watcher(step)
-        trainer = Trainer(model, batches, prepared.valid, config, folder, watcher, stopping)
-        _restore(trainer, folder, resume)
-        trainer.run()
-    if folder is not None:
+    settled = _settled(settle(kind, settings, config, prepared, given), folder, given, resume)
+    with _enough_memory(folder):
+        model = kind.seeded(settled.model, settled.train.seed)
+        model.meet(prepared.train.ids)
+        batches = _batches(model, prepared, settled.train)
+        settle_threads(model, batches)
+        with together() as group:
+            if (settled.train.rows or ROWS) < group.size:
+                raise ConfigError(f"{group.size} processes share the rows: give --rows {group.size} or more.")
+            trainer = Trainer(
+                model, batches, prepared.valid, settled.train, folder, began=began, together=group
+            )
+            _run(trainer, resume, progress)
+    if folder is not None and is_chief():
         (folder / FILE).unlink(missing_ok=True)
     facts = {"steps": trainer.at.step, "best": trainer.at.best, "seconds": time.monotonic() - trainer.began}
-    return Learnt(model, (trainer.plan.reason,), {"training": facts, "settings": config.values()})
+    notes = (settled.chosen, trainer.plan.reason) if settled.chosen else (trainer.plan.reason,)
+    return Learnt(model, notes, {"training": facts, "settings": settled.train.values()})
+
+
+def _run(trainer: Trainer, resume: bool, progress: Progress) -> None:
+    """Train to the end, or until asked to stop, with somebody watching."""
+    if resume:
+        trainer.restore()
+    with _interruptible() as stopping, progress("training", None, "symbols") as step, ExitStack() as stack:
+        watchers: list[Callable[[Mapping[str, Any]], None]] = [_Watcher(step)]
+        if trainer.config.tensorboard and trainer.folder is not None and trainer.together.chief:
+            board = Board(trainer.folder, trainer.at.step)
+            stack.callback(board.close)
+            watchers.append(board)
+        trainer.stopping = stopping
+        trainer.report = lambda values: [watcher(values) for watcher in watchers]
+        trainer.run()
+
+
+@contextmanager
+def _enough_memory(folder: Path | None) -> Iterator[None]:
+    """What to do about a model that is too large for the machine."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if not isinstance(error, MemoryError) and "allocate memory" not in str(error):
+            raise
+        kept = f" The last checkpoint is intact in {folder}." if folder and (folder / FILE).exists() else ""
+        raise ModelError(
+            "There is not enough memory for this training. Take a smaller --width, fewer --rows, a shorter --span, "
+            f"or --samples 1024 if the alphabet is large.{kept}"
+        ) from error
 
 
 def settle_threads(model: Neural, batches: Batches) -> None:
@@ -86,20 +134,31 @@ def settle_threads(model: Neural, batches: Batches) -> None:
     torch.set_num_threads(1 if taken[1] < taken[most] else most)
 
 
-def _batches(prepared: Prepared, settings: Any, config: TrainConfig) -> Batches:
-    assert config.rows is not None and config.span is not None
-    carry = bool(getattr(settings, "carry", False))
-    return batches_for(prepared.train, config.rows, config.span, carry, config.seed)
+def _batches(model: Neural, prepared: Prepared, config: TrainConfig) -> Batches:
+    """What the family learns from: what comes next, or what is hidden."""
+    rows, span = config.rows or ROWS, config.span or SPAN
+    carry = bool(getattr(model.config, "carry", False))
+    if model.reads == "left":
+        return batches_for(prepared.train, rows, span, carry, config.seed, model.context)
+    assert isinstance(model, Bert)
+    holes = Holes(model.config.hidden_share, model.config.alphabet)
+    longest = model.config.context - (3 if model.config.pairs else 1)
+    return masked_batches(prepared.train, rows * span, longest, holes, model.config.pairs, config.seed)
 
 
-def _restore(trainer: Trainer, folder: Path | None, resume: bool) -> None:
-    there = folder is not None and (folder / FILE).exists()
-    if resume:
-        trainer.restore()
-    elif there:
+def _settled(settled: Settings, folder: Path | None, given: Collection[str], resume: bool) -> Settings:
+    """A fresh run keeps its settings; one that goes on has those it began with."""
+    if folder is None:
+        return settled
+    if (folder / FILE).exists() and not resume:
         raise BundleError(
             f"{folder} holds a run that was stopped. Go on with --resume, or remove the folder to start anew."
         )
+    if resume and (folder / SETTINGS).exists():
+        return load_settings(folder, settled, given)
+    if is_chief():
+        save_settings(folder, settled)
+    return settled
 
 
 @contextmanager

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from chainrule.errors import ConfigError
 
+VALIDATIONS = 20  # in a run
+PROBE = 8192  # ids that are read at least, if there are so many
+JUDGING, MARGIN = 0.06, 0.95  # shares of the time
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -30,6 +33,7 @@ class Plan:
     steps: int
     warm: int  # steps in which the rate rises
     every: int  # steps between two validations
+    judged: int  # of the validation part so many ids are read each time
     reason: str  # a sentence for people
 
     def rate(self, step: int, peak: float) -> float:
@@ -40,19 +44,20 @@ class Plan:
         return peak * max(0.01, 0.5 * (1 + math.cos(math.pi * min(1.0, done))))
 
 
-def plan_steps(steps: int, validations: int, reason: str) -> Plan:
+def plan_steps(steps: int, judged: int, reason: str) -> Plan:
     """A plan of so many steps."""
     steps = max(1, steps)
-    return Plan(steps, min(100, max(1, steps // 10)), max(1, -(-steps // max(1, validations))), reason)
+    return Plan(steps, min(100, max(1, steps // 10)), max(1, -(-steps // VALIDATIONS)), judged, reason)
 
 
-def plan_budget(left: float, pace: float, done: int, epoch: int, validation: float) -> Plan:
+def plan_budget(left: float, pace: float, done: int, epoch: int, reading: float, valid: int) -> Plan:
     """As many steps as fit in the seconds `left`, at `pace` seconds a step; a margin for the unforeseen.
 
-    Validations, `validation` seconds each, take at most about a tenth of the time.
+    Of the `valid` ids, at `reading` seconds each, as many are read at each validation as leave most of the time
+    for learning.
     """
-    validations = min(20, max(1, int(0.1 * left / max(validation, 1e-9))))
-    usable = max(0.0, 0.9 * left - validations * validation)
+    judged = min(valid, max(PROBE, int(JUDGING * left / VALIDATIONS / max(reading, 1e-9))))
+    usable = max(0.0, MARGIN * left - VALIDATIONS * judged * reading)
     steps = max(done + 1, done + int(usable / max(pace, 1e-9)))
     reason = f"{steps:,} steps ({steps / max(1, epoch):.1f} epochs) fit the budget at {1 / pace:.1f} steps a second"
-    return plan_steps(steps, validations, reason)
+    return plan_steps(steps, judged, reason)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +24,13 @@ from chainrule.errors import ModelError, Stopped
 from chainrule.judge.score import score_ids
 from chainrule.models.base import State
 from chainrule.models.neural import Neural
+from chainrule.symbols import BOS
+from chainrule.train.carried import detached, filled, interleaved, tensors
 from chainrule.train.checkpoint import Checkpoint, Journal, load, save
 from chainrule.train.config import TrainConfig
 from chainrule.train.optimizer import AdamW
-from chainrule.train.schedule import Plan, plan_budget, plan_steps
+from chainrule.train.schedule import PROBE, VALIDATIONS, Plan, plan_budget, plan_steps
+from chainrule.train.together import ALONE, Together
 
 MEASURE = 20  # steps by which the speed is judged before a budget is turned into a plan
 EPOCHS = 10.0  # when neither budget nor length is given
@@ -57,25 +60,27 @@ class Trainer:
     valid: Corpus | None
     config: TrainConfig
     folder: Path | None = None
-    report: Callable[[dict[str, Any]], None] = lambda values: None
+    report: Callable[[dict[str, Any]], object] = lambda values: None
     stopping: Callable[[], bool] = lambda: False
     at: Progressing = field(default_factory=Progressing)
+    began: float = field(default_factory=time.monotonic)  # what a budget counts from
+    together: Together = ALONE
 
     def __post_init__(self) -> None:
-        torch.manual_seed(self.config.seed)
+        torch.manual_seed(self.config.seed + 1_000_003 * self.together.rank)
         self.optimizer = AdamW(self.model.parameters(), self.config.decay)
         self.state: State | None = None
         self.best: dict[str, Tensor] = {}
         self.mean: dict[str, Tensor] = {}
-        self.began = self.saved = time.monotonic()
+        self.saved = time.monotonic()
 
     def run(self) -> None:
         """Train to the end of the plan, then leave the best weights in the model."""
-        journal = Journal(self.folder, self.at.step) if self.folder else None
+        journal = Journal(self.folder, self.at.step) if self.folder and self.together.chief else None
         self.model.train()
         while self.at.plan is None or self.at.step < self.plan.steps:
             self._plan_when_ready()
-            self._step(self._batch())
+            self._step(self._batches())
             if self._due() and self._validate(journal):
                 break
             self._save_when_due()
@@ -93,35 +98,48 @@ class Trainer:
 
     def _plan_when_ready(self) -> None:
         """Fix what is to be done: at once, or, for a budget, when the speed has been measured."""
-        epoch = len(self.batches)
+        epoch = max(1, len(self.batches) // self.config.accumulate)
         if self.at.plan is not None:
             return
         if self.config.seconds is None:
             steps = self._asked_steps(epoch)
-            self.at.plan = asdict(plan_steps(steps, 20, f"{steps:,} steps ({steps / epoch:.1f} epochs)"))
+            reason = f"{steps:,} steps ({steps / epoch:.1f} epochs)"
+            learnt = steps * self._symbols // VALIDATIONS  # between two validations
+            self.at.plan = asdict(plan_steps(steps, max(PROBE, learnt // 3), reason))
         elif self.at.step >= MEASURE:
             passed = time.monotonic() - self.began
             pace = (time.monotonic() - self.paced) / (self.at.step - 2)
             began = time.monotonic()
-            self._loss_on_valid()
-            validation = time.monotonic() - began
-            left = self.config.seconds - passed - 2 * validation
-            self.at.plan = asdict(plan_budget(left, pace, self.at.step, epoch, validation))
+            self._loss_on_valid(PROBE)
+            valid = len(self.valid.ids) if self.valid else 0
+            probing = time.monotonic() - began
+            left = self.config.seconds - passed - probing
+            reading = probing / max(1, min(PROBE, valid))
+            plan = plan_budget(left, pace, self.at.step, epoch, reading, valid)
+            self.at.plan = self.together.agreed(asdict(plan))
             self._save()
         if self.at.plan is not None:
-            self.report({"plan": self.plan.steps * self._batch().symbols})
+            self.report({"plan": self.plan.steps * self._symbols})
 
     def _asked_steps(self, epoch: int) -> int:
         if self.config.tokens is not None:
-            return max(1, round(self.config.tokens / max(1, self._batch().symbols)))
+            return max(1, round(self.config.tokens / max(1, self._symbols)))
         epochs = EPOCHS if self.config.epochs is None else self.config.epochs
         return max(1, round(epochs * epoch))
 
-    def _batch(self) -> Batch:
-        return self.batches.batch(*divmod(self.at.step, len(self.batches)))
+    def _batches(self) -> list[Batch]:
+        """What the next step learns from."""
+        parts = self.config.accumulate
+        numbers = range(self.at.step * parts, (self.at.step + 1) * parts)
+        return [self.batches.batch(*divmod(number, len(self.batches))) for number in numbers]
 
-    def _step(self, batch: Batch) -> None:
-        """Teacher forcing on one batch: loss summed over time, clipped gradient, one step of the optimiser."""
+    @property
+    def _symbols(self) -> int:
+        """About how many symbols a step learns from."""
+        return sum(batch.symbols for batch in self._batches())
+
+    def _step(self, batches: Sequence[Batch]) -> None:
+        """Teacher forcing: loss summed over time and batches, clipped gradient, one step of the optimiser."""
         if self.at.step == 2:  # the first steps warm up allocators and caches
             self.paced = time.monotonic()
         rate = (
@@ -129,24 +147,30 @@ class Trainer:
             if self.at.plan
             else self._peak * (self.at.step + 1) / 100
         )
-        tokens, targets = torch.from_numpy(batch.tokens), torch.from_numpy(batch.targets)  # (B, T)
-        fresh = self.state is None or not batch.goes_on
-        state = self.model.start(len(tokens)) if fresh else self.state
-        assert state is not None
-        loss, state = self.model.loss(tokens, targets, state, self.config.label_smoothing)
-        count = max(1, batch.symbols)
+        count = max(1, sum(batch.symbols for batch in batches))
         self.optimizer.zero()
-        (loss / count).backward()  # type: ignore[no-untyped-call]
+        [nats] = self.together.total([sum(self._learn_from(batch, count) for batch in batches)])
+        self.together.add_gradients(self.model.parameters())
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip or math.inf)
-        nats = float(loss.detach())
         self._check(nats, float(norm))
         self.optimizer.step(rate)
-        self.state = _detached(state)
         self.at.step += 1
         self.at.nats += nats
         self.at.count += count
         self._average()
         self.report({"step": self.at.step, "symbols": count, "loss": nats / count})
+
+    def _learn_from(self, batch: Batch, count: int) -> float:
+        """Add the gradient of one batch, a part of a step over `count` symbols; gives its loss."""
+        own = self.together.share(batch)
+        tokens, targets = torch.from_numpy(own.tokens), torch.from_numpy(own.targets)  # (B, T)
+        if not len(tokens):
+            return 0.0
+        state = self.model.start(len(tokens)) if self.state is None or not batch.goes_on else self.state
+        loss, state = self.model.loss(tokens, targets, state, self.config.label_smoothing)
+        (loss / count).backward()  # type: ignore[no-untyped-call]
+        self.state = detached(state) if self.model.context is None else None
+        return float(loss.detach())
 
     @property
     def _peak(self) -> float:
@@ -174,7 +198,7 @@ class Trainer:
     def _validate(self, journal: Journal | None) -> bool:
         """Judge, keep the best weights, write a line; True when there is no hope of getting better."""
         with self._averaged():
-            judged = self._loss_on_valid()
+            judged = self._loss_on_valid(self.plan.judged)
             better = judged <= self.at.best or not self.best
             if better:
                 self.best = {name: value.clone() for name, value in self.model.state_dict().items()}
@@ -200,18 +224,21 @@ class Trainer:
         finally:
             self.model.load_state_dict(own)
 
-    def _loss_on_valid(self) -> float:
+    def _loss_on_valid(self, most: int) -> float:
+        """Nats per symbol on about `most` ids of the validation part."""
         if self.valid is None:
             return self.at.nats / max(1, self.at.count)
-        score = score_ids(self.model, self.valid.ids)
+        score = score_ids(self.model, taste(self.valid.ids, most))
         return score.bits_per_symbol * math.log(2.0)
 
     def _save_when_due(self) -> None:
-        if self.stopping():
+        due = time.monotonic() - self.saved > 60 * self.config.minutes
+        stopping, saving = self.together.total([self.stopping(), due and self.together.chief])
+        if stopping:
             self._save()
             kept = "go on with --resume" if self.folder and self.at.plan else "too early to keep anything"
             raise Stopped(f"stopped after {self.at.step} steps; {kept}.")
-        if time.monotonic() - self.saved > 60 * self.config.minutes:
+        if saving:
             self._save()
 
     def _finish(self) -> None:
@@ -222,7 +249,9 @@ class Trainer:
     def _save(self) -> None:
         self.saved = time.monotonic()
         if self.folder is not None and self.at.plan is not None:
-            save(self.folder, self.snapshot())
+            found = self.snapshot()
+            if self.together.chief:
+                save(self.folder, found)
 
     def snapshot(self) -> Checkpoint:
         """Everything that decides what happens next."""
@@ -231,8 +260,10 @@ class Trainer:
         arrays |= {f"mean/{name}": value for name, value in self.mean.items()}
         arrays |= {f"optimizer/{name}": value for name, value in self.optimizer.state().items()}
         if self.state is not None:
-            arrays |= {f"state/{number}": value for number, value in enumerate(_tensors(self.state))}
-        arrays["random"] = torch.get_rng_state()
+            shares = zip(*self.together.gathered(list(tensors(self.state))), strict=True)
+            arrays |= {f"state/{number}": interleaved(rows) for number, rows in enumerate(shares)}
+        luck = self.together.gathered(torch.get_rng_state())
+        arrays |= {f"random/{rank}": one for rank, one in enumerate(luck)}
         plain = {name: value.detach().cpu().numpy() for name, value in arrays.items()}
         return Checkpoint(plain, asdict(self.at))
 
@@ -249,42 +280,30 @@ class Trainer:
         self.optimizer.restore(_under(arrays, "optimizer/"))
         held = _under(arrays, "state/")
         if held:
-            blank = self.model.start(len(held["0"]))
-            self.state = _filled(blank, iter([held[str(number)] for number in range(len(held))]))
-        torch.set_rng_state(arrays["random"])
+            rows = [
+                held[str(number)][self.together.rank :: self.together.size] for number in range(len(held))
+            ]
+            self.state = filled(self.model.start(len(rows[0])), iter(rows))
+        if f"random/{self.together.rank}" in arrays:
+            torch.set_rng_state(arrays[f"random/{self.together.rank}"])
         return True
+
+
+def taste(ids: np.ndarray, most: int, parts: int = 16) -> np.ndarray:
+    """About `most` ids from places spread evenly over all, whole sequences where they are short."""
+    if most >= len(ids):
+        return ids
+    starts = np.flatnonzero(ids == BOS)
+    begins = np.linspace(0, len(ids) - most // parts, parts).astype(np.int64)
+    ends = begins + most // parts
+    if len(starts) > 8 * parts:
+        begins, ends = (
+            starts[np.minimum(np.searchsorted(starts, at), len(starts) - 1)] for at in (begins, ends)
+        )
+    places = np.concatenate([np.arange(*pair) for pair in zip(begins, ends, strict=True)])
+    found = ids[np.unique(places)]
+    return found if found[0] == BOS else np.concatenate([ids[:1], found])
 
 
 def _under(arrays: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): value for name, value in arrays.items() if name.startswith(prefix)}
-
-
-def _detached(state: State) -> State:
-    """The same memory, cut off from the gradient."""
-    detached: State = _filled(state, (tensor.detach() for tensor in _tensors(state)))
-    return detached
-
-
-def _tensors(value: Any) -> Iterator[Tensor]:
-    """All tensors of a state, in order."""
-    if isinstance(value, Tensor):
-        yield value
-    elif isinstance(value, tuple | list):
-        for item in value:
-            yield from _tensors(item)
-    elif is_dataclass(value):
-        for one in fields(value):
-            yield from _tensors(getattr(value, one.name))
-
-
-def _filled(value: Any, tensors: Iterator[Tensor]) -> Any:
-    """A state like `value` with these tensors in it."""
-    if isinstance(value, Tensor):
-        return next(tensors)
-    if isinstance(value, tuple | list):
-        return type(value)(_filled(item, tensors) for item in value)
-    if is_dataclass(value) and not isinstance(value, type):
-        return replace(
-            value, **{one.name: _filled(getattr(value, one.name), tensors) for one in fields(value)}
-        )
-    return value

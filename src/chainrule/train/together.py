@@ -1,0 +1,98 @@
+"""Several processes that learn as one: started by torchrun, each reads its share of the rows of every batch.
+
+Gradients are added up over all of them, so a step is the same as if one process had read all rows. The first process is
+the chief: it plans, writes checkpoints and saves the model.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from chainrule.data.batches import Batch
+
+
+@dataclass(frozen=True)
+class Together:
+    """One of `size` processes; alone it costs nothing."""
+
+    rank: int = 0
+    size: int = 1
+
+    @property
+    def chief(self) -> bool:
+        """Whether this process speaks for all."""
+        return self.rank == 0
+
+    def share(self, batch: Batch) -> Batch:
+        """The rows this process reads."""
+        if self.size == 1:
+            return batch
+        rows = slice(self.rank, None, self.size)
+        return Batch(batch.tokens[rows], batch.targets[rows], batch.goes_on)
+
+    def total(self, values: Sequence[float]) -> list[float]:
+        """The sums over all processes."""
+        if self.size == 1:
+            return list(values)
+        found = torch.tensor(values, dtype=torch.float64)
+        torch.distributed.all_reduce(found)
+        return found.tolist()
+
+    def add_gradients(self, parameters: Iterable[Tensor]) -> None:
+        """Every process gets the sum of all gradients, exchanged in one go."""
+        if self.size == 1:
+            return
+        learning = [one for one in parameters if one.requires_grad]
+        for one in learning:
+            if one.grad is None:  # this process had no row to read
+                one.grad = torch.zeros_like(one)
+        held = [one.grad for one in learning if one.grad is not None]
+        flat = torch.cat([one.flatten() for one in held])
+        torch.distributed.all_reduce(flat)
+        for one, sums in zip(held, torch.split(flat, [one.numel() for one in held]), strict=True):
+            one.copy_(sums.view_as(one))
+
+    def agreed(self, value: Any) -> Any:
+        """What the chief says."""
+        if self.size == 1:
+            return value
+        held = [value]
+        torch.distributed.broadcast_object_list(held)
+        return held[0]
+
+    def gathered(self, value: Any) -> list[Any]:
+        """What everybody says, in order."""
+        if self.size == 1:
+            return [value]
+        held: list[Any] = [None] * self.size
+        torch.distributed.all_gather_object(held, value)
+        return held
+
+
+ALONE = Together()
+
+
+def is_chief() -> bool:
+    """Whether this process, of those torchrun started, is the one that writes and prints."""
+    return os.environ.get("RANK", "0") == "0"
+
+
+@contextmanager
+def together() -> Iterator[Together]:
+    """The processes that torchrun started; this one alone without torchrun."""
+    size = int(os.environ.get("WORLD_SIZE", "1"))
+    if size == 1 or "MASTER_ADDR" not in os.environ:
+        yield ALONE
+        return
+    torch.distributed.init_process_group("gloo")
+    try:
+        yield Together(torch.distributed.get_rank(), size)
+    finally:
+        torch.distributed.destroy_process_group()

@@ -1,0 +1,94 @@
+"""Holes: how many, what stands in them, and never the same ones twice."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from chainrule.data.corpus import Corpus
+from chainrule.data.masked import FOLLOWS, STRANGER, Holes, masked_batches
+from chainrule.symbols import BOS, EOS, FIRST, MASK, PAD
+
+ALPHABET = 1000
+
+
+def corpus(rows: int = 300, seed: int = 0) -> Corpus:
+    rng = np.random.default_rng(seed)
+    found = [[BOS, *rng.integers(FIRST, ALPHABET, size).tolist(), EOS] for size in rng.integers(5, 60, rows)]
+    return Corpus(np.concatenate(found).astype(np.int32), rows, 1)
+
+
+def batches(pairs: bool = False, longest: int = 64):  # type: ignore[no-untyped-def]
+    return masked_batches(corpus(), 512, longest, Holes(0.15, ALPHABET), pairs, 1)
+
+
+def test_of_fifteen_in_a_hundred_eight_tenths_are_hidden_one_replaced_one_kept() -> None:
+    symbols = np.random.default_rng(0).integers(FIRST, ALPHABET, (200, 500))
+    tokens, targets = Holes(0.15, ALPHABET).cut(symbols, np.random.default_rng(1))
+    chosen = targets != PAD
+    assert chosen.mean() == pytest.approx(0.15, abs=0.005)
+    assert (tokens[chosen] == MASK).mean() == pytest.approx(0.8, abs=0.01)
+    assert (tokens[chosen] == symbols[chosen]).mean() == pytest.approx(0.1, abs=0.01)
+    assert (tokens[~chosen] == symbols[~chosen]).all() and (targets[chosen] == symbols[chosen]).all()
+
+
+def test_what_begins_and_what_fills_up_is_never_hidden() -> None:
+    for number in range(len(batches())):
+        batch = batches().batch(0, number)
+        assert (batch.tokens[:, 0] == BOS).all() and (batch.targets[:, 0] == PAD).all()
+        assert (batch.targets[batch.tokens == PAD] == PAD).all()
+        assert (batch.targets != PAD).any(1).all()
+
+
+def test_holes_are_cut_anew_every_epoch_and_the_same_for_the_same_number() -> None:
+    one, again = batches().batch(0, 0), batches().batch(0, 0)
+    np.testing.assert_array_equal(one.tokens, again.tokens)
+    shown = [
+        next(
+            np.where(batch.targets != PAD, batch.targets, batch.tokens)
+            for batch in (batches().batch(epoch, n),)
+        )
+        for epoch in (0, 1)
+        for n in range(len(batches()))
+    ]
+    hidden = sorted(tuple(row) for rows in shown for row in rows)
+    assert len(set(hidden)) == 300  # both epochs show the same sequences
+    assert any(not np.array_equal(one.tokens, batches().batch(1, n).tokens) for n in range(len(batches())))
+
+
+def test_whole_words_are_hidden_together() -> None:
+    begins = np.zeros(ALPHABET, np.bool_)
+    begins[: ALPHABET // 2] = True
+    symbols = np.tile([[10, 900, 901, 11, 12, 902]], (2000, 1))
+    _, targets = Holes(0.15, ALPHABET, begins).cut(symbols, np.random.default_rng(1))
+    chosen = targets != PAD
+    assert (chosen[:, 0] == chosen[:, 1]).all() and (chosen[:, 1] == chosen[:, 2]).all()
+    assert (chosen[:, 4] == chosen[:, 5]).all() and not (chosen[:, 0] == chosen[:, 3]).all()
+
+
+def test_half_of_the_pairs_are_strangers() -> None:
+    made = batches(pairs=True)
+    asked, whole = [], {tuple(row) for row in _sequences(corpus().ids)}
+    for number in range(len(made)):
+        batch = made.batch(0, number)
+        symbols = np.where(batch.targets != PAD, batch.targets, batch.tokens)
+        for row, told in zip(symbols, batch.targets[:, 0], strict=True):
+            real = row[row != PAD][1:]
+            cut = int(np.flatnonzero(real == EOS)[0])
+            joined = (*real[:cut], *real[cut + 1 :])
+            assert (joined in whole) == (told == FOLLOWS)
+            asked.append(told)
+    assert set(asked) == {STRANGER, FOLLOWS}
+    assert np.mean(np.array(asked) == FOLLOWS) == pytest.approx(0.5, abs=0.1)
+
+
+def _sequences(ids: np.ndarray) -> list[list[int]]:
+    starts = [*np.flatnonzero(ids == BOS), len(ids)]
+    return [ids[a + 1 : b].tolist() for a, b in itertools.pairwise(starts)]
+
+
+def test_no_sequence_is_longer_than_the_model_holds() -> None:
+    made = batches(longest=20)
+    assert all(made.batch(0, number).tokens.shape[1] <= 21 for number in range(len(made)))

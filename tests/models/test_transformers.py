@@ -1,0 +1,131 @@
+"""gpt and bert: what they can hold, what they see, and what they are asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from chainrule.errors import ConfigError
+from chainrule.models.bert import FOLLOWS, STRANGER, Bert, BertConfig
+from chainrule.models.gpt import Gpt, GptConfig
+from chainrule.nn.tap import listening
+from chainrule.symbols import BOS, EOS, MASK, PAD
+
+ROW = torch.tensor([[BOS, 5, 6, 7, 8, 5]])
+
+
+def gpt(**options: Any) -> Gpt:
+    model = Gpt.seeded(
+        GptConfig(**{"alphabet": 9, "layers": 2, "width": 8, "heads": 2, "context": 12, **options}), 3
+    )
+    return loud(model)
+
+
+def bert(**options: Any) -> Bert:
+    made = BertConfig(**{"alphabet": 9, "layers": 2, "width": 8, "heads": 2, "context": 12, **options})
+    return loud(Bert.seeded(made, 3))
+
+
+def loud(model: Any) -> Any:
+    """Larger weights than at the beginning of a training, so that differences are seen."""
+    torch.manual_seed(4)
+    for value in model.parameters():
+        if value.dim() > 1:
+            torch.nn.init.normal_(value, std=0.6)
+    return model
+
+
+@pytest.mark.parametrize("positions", ["rotary", "learned", "sinusoidal"])
+@pytest.mark.parametrize("norm", ["first", "last"])
+def test_rows_of_unequal_length_go_on_as_if_alone(positions: str, norm: str) -> None:
+    model = gpt(positions=positions, norm=norm)
+    with model.answering():
+        rows = torch.tensor([[BOS, 5, 6, 7], [BOS, 8, PAD, PAD]])
+        _, state = model.read(rows, model.start(2))
+        found, _ = model.read(torch.tensor([[8], [6]]), state)
+        for row, ids in enumerate([[BOS, 5, 6, 7, 8], [BOS, 8, 6]]):
+            alone, _ = model.read(torch.tensor([ids]), model.start(1))
+            torch.testing.assert_close(found[row, 0], alone[0, -1], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("positions", ["rotary", "learned", "sinusoidal"])
+def test_places_matter(positions: str) -> None:
+    model = gpt(positions=positions)
+    with model.answering():
+        one, _ = model.read(torch.tensor([[BOS, 5, 6, 7]]), model.start(1))
+        other, _ = model.read(torch.tensor([[BOS, 6, 5, 7]]), model.start(1))
+    assert not torch.allclose(one[0, -1], other[0, -1], atol=1e-3)
+
+
+def test_attention_can_be_looked_at_in_every_layer() -> None:
+    for model in (gpt(), bert()):
+        with model.answering(), listening(model) as heard:
+            model.read(ROW, model.start(1))
+        assert [heard[f"blocks.{layer}.attention.attention"][0].shape for layer in (0, 1)] == [
+            (1, 2, 6, 6)
+        ] * 2
+
+
+def test_a_longer_text_than_it_holds_is_scored_in_stretches() -> None:
+    model = gpt(context=6)
+    ids = np.array([BOS, *([5, 6, 7, 8] * 10), EOS], np.int32)
+    logs = model.score_ids(ids)
+    assert np.isfinite(logs).all() and (logs[1:] < 0).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"width": 9, "heads": 2}, "divide"),
+        ({"width": 6, "heads": 2}, "even"),
+        ({"embedding": 4}, "--embedding"),
+    ],
+)
+def test_sizes_that_do_not_fit_are_refused(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        GptConfig(alphabet=9, **options)
+
+
+def test_both_sides_of_a_hole_matter() -> None:
+    model = bert()
+    with model.answering():
+        guesses = [
+            model.logits(model.read(torch.tensor([[BOS, before, MASK, after, EOS]]), model.start(1))[0])[0, 2]
+            for before, after in ((5, 6), (7, 6), (5, 7))
+        ]
+    assert not torch.allclose(guesses[0], guesses[1], atol=1e-3)
+    assert not torch.allclose(guesses[0], guesses[2], atol=1e-3)
+
+
+def test_the_second_sentence_is_told_apart_from_the_first() -> None:
+    model = bert()
+    with model.answering():
+        before = model.read(torch.tensor([[BOS, 5, EOS, 6, EOS]]), model.start(1))[0]
+        torch.nn.init.zeros_(model.sides.weight)
+        after = model.read(torch.tensor([[BOS, 5, EOS, 6, EOS]]), model.start(1))[0]
+    assert not torch.allclose(before, after, atol=1e-3)
+
+
+def test_pairs_are_learnt_beside_the_holes() -> None:
+    model = bert(pairs=True).train()
+    tokens = torch.tensor([[BOS, MASK, EOS, 6, EOS], [BOS, 7, EOS, MASK, EOS]])
+    holes = torch.tensor([[PAD, 5, PAD, PAD, PAD], [PAD, PAD, PAD, 8, PAD]])
+    asked = holes.clone()
+    asked[:, 0] = torch.tensor([STRANGER, FOLLOWS])
+    plain, paired = (model.loss(tokens, targets, model.start(2))[0] for targets in (holes, asked))
+    told = model.follows(model.pooled(model.read(tokens, model.start(2))[0]))
+    expected = torch.nn.functional.cross_entropy(told, torch.tensor([0, 1]), reduction="sum")
+    torch.testing.assert_close(paired - plain, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_the_loss_of_holes_is_what_scoring_them_says() -> None:
+    model = bert()
+    tokens = torch.tensor([[BOS, MASK, 6, EOS, PAD], [BOS, 7, 8, MASK, EOS]])
+    targets = torch.tensor([[PAD, 5, PAD, PAD, PAD], [PAD, PAD, PAD, 8, PAD]])
+    loss, _ = model.loss(tokens, targets, model.start(2))
+    with model.answering():
+        logs, _ = model.score(tokens, targets, model.start(2))
+    torch.testing.assert_close(loss, -logs.sum(), rtol=1e-5, atol=1e-5)

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 import safetensors.numpy
+import safetensors.torch
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
@@ -44,6 +46,16 @@ def test_the_safetensors_library_reads_what_we_write(tmp_path: Path) -> None:
 def test_we_read_what_the_safetensors_library_writes(tmp_path: Path) -> None:
     safetensors.numpy.save_file(some(), tmp_path / "theirs", {"made": "by them"})
     same(tensors.read(tmp_path / "theirs"), some())
+
+
+def test_coarse_numbers_become_what_they_are_halves_of(tmp_path: Path) -> None:
+    values = torch.tensor([[1.0, -2.5, 3.14159], [1e-30, 65504.0, 0.0]])
+    held = {"x": values.bfloat16(), "none": torch.empty(0, 2, dtype=torch.bfloat16), "y": values.half()}
+    safetensors.torch.save_file(held, tmp_path / "theirs")
+    found = tensors.read(tmp_path / "theirs")
+    assert found["x"].dtype == found["none"].dtype == np.float32 and found["none"].shape == (0, 2)
+    np.testing.assert_array_equal(found["x"], values.bfloat16().float())
+    np.testing.assert_array_equal(found["y"], values.half())
 
 
 @given(array=arrays_of.arrays(st.sampled_from(KINDS), arrays_of.array_shapes(min_dims=0, min_side=0)))

@@ -10,7 +10,7 @@ import re
 import secrets
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -82,26 +82,29 @@ def write_text(path: Path | str, text: str) -> None:
 
 
 @contextmanager
-def new_folder(path: Path | str, force: bool = False) -> Iterator[Path]:
+def new_folder(path: Path | str, force: bool = False, known: Collection[str] = ()) -> Iterator[Path]:
     """A folder that appears under its name when the block ends well, and not at all otherwise.
 
-    With `force` an older one is replaced, and kept until the new one is complete.
+    With `force` an older one is replaced, and kept until the new one is complete; `known` is as for `check_free`.
     """
     target = Path(path).resolve()
-    check_free(target, force)
+    check_free(target, force, known)
     with _explained(target):
         temporary = _beside(target)
         try:
             temporary.mkdir()
             yield temporary
             _sync_tree(temporary)
-            _put_in_place(temporary, target, force)
+            _put_in_place(temporary, target, force, known)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
 
 
-def check_free(path: Path | str, force: bool = False) -> None:
-    """Refuse a place that is taken; ask before hours of work, not after."""
+def check_free(path: Path | str, force: bool = False, known: Collection[str] = ()) -> None:
+    """Refuse a place that is taken; ask before hours of work, not after.
+
+    `known` are names of files of which, beside saved models, a folder may consist that `force` replaces.
+    """
     target = Path(path).resolve()
     if not os.path.lexists(target):
         return
@@ -111,7 +114,7 @@ def check_free(path: Path | str, force: bool = False) -> None:
         raise BundleError(
             f"{path} exists already. Choose another name, or replace it with --force (force=True)."
         )
-    foreign = _foreign(target)
+    foreign = _foreign(target, known)
     if foreign is not None:
         raise BundleError(
             f"{path} is no saved model, or not only: it holds {foreign}. So --force does not replace it. "
@@ -119,10 +122,10 @@ def check_free(path: Path | str, force: bool = False) -> None:
         )
 
 
-def _foreign(folder: Path) -> str | None:
+def _foreign(folder: Path, known: Collection[str]) -> str | None:
     """A file in a folder that belongs to no saved model; None: all of them are part of one."""
     files = sorted(os.path.relpath(name, folder) for name in _files(folder))
-    known = {MARK, *_listed(folder)} if _field(folder / CONFIG, "format") == FORMAT else set()
+    known = {MARK, *_listed(folder)} if _field(folder / CONFIG, "format") == FORMAT else known
     return next((name for name in files if Path(name).as_posix() not in known), None)
 
 
@@ -153,8 +156,8 @@ def _beside(target: Path) -> Path:
     return target.parent / f".{target.name}.{secrets.token_hex(4)}.partial"
 
 
-def _put_in_place(temporary: Path, target: Path, force: bool) -> None:
-    check_free(target, force)  # somebody else may have written there meanwhile
+def _put_in_place(temporary: Path, target: Path, force: bool, known: Collection[str]) -> None:
+    check_free(target, force, known)  # somebody else may have written there meanwhile
     if not (target.exists() and _exchanged(temporary, target)):
         _renamed(temporary, target)
     _sync_folder(target.parent)

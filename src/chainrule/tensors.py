@@ -35,6 +35,9 @@ DTYPES = {
     "BOOL": "|b1",
 }
 NAMES = {np.dtype(kind): name for name, kind in DTYPES.items()}
+COARSE = (
+    "BF16"  # the upper halves of F32; NumPy has no such numbers, so they are read as what they are halves of
+)
 LARGEST_HEADER = 100_000_000  # as the safetensors library has it
 DIMENSIONS, LARGEST = 32, 1 << 60  # of an array; the numbers of one of F64 are counted in bytes
 BLOCK = 1 << 24  # bytes handed to the disk at once
@@ -49,6 +52,7 @@ class _Entry:
     shape: tuple[int, ...]
     begin: int  # in bytes, from the end of the header
     end: int
+    coarse: bool = False
 
     @property
     def size(self) -> int:
@@ -71,7 +75,10 @@ def write(
 
 
 def read(path: Path | str) -> dict[str, np.ndarray]:
-    """Memory-map all arrays of a file: nothing is read yet, and changing one never changes the file."""
+    """Memory-map all arrays of a file: nothing is read yet, and changing one never changes the file.
+
+    Only numbers in BF16 are read, and become F32.
+    """
     path = Path(path)
     try:
         with path.open("rb") as file:
@@ -162,7 +169,8 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _entry(name: str, facts: Any) -> _Entry:
     if not isinstance(facts, dict) or set(facts) != {"dtype", "shape", "data_offsets"}:
         raise ValueError(f"array {name!r} wants dtype, shape and data_offsets")
-    if facts["dtype"] not in list(DTYPES):  # a list, for what came may be unhashable
+    coarse = facts["dtype"] == COARSE
+    if not coarse and facts["dtype"] not in list(DTYPES):  # a list, for what came may be unhashable
         raise ValueError(f"array {name!r} has the unknown dtype {facts['dtype']!r}")
     shape, where = facts["shape"], facts["data_offsets"]
     if not (_are_counts(shape) and _are_counts(where) and len(where) == 2):
@@ -170,7 +178,8 @@ def _entry(name: str, facts: Any) -> _Entry:
     # numpy refuses these even where another dimension is 0 and there is nothing to hold
     if len(shape) > DIMENSIONS or math.prod(filter(None, shape)) >= LARGEST:
         raise ValueError(f"array {name!r} has a shape no array can have")
-    return _Entry(name, np.dtype(DTYPES[facts["dtype"]]), tuple(shape), where[0], where[1])
+    dtype = np.dtype(DTYPES["U16" if coarse else facts["dtype"]])
+    return _Entry(name, dtype, tuple(shape), where[0], where[1], coarse)
 
 
 def _are_counts(values: Any) -> bool:
@@ -194,7 +203,9 @@ def _check_layout(entries: list[_Entry], available: int) -> None:
 
 def _view(mapped: mmap.mmap, start: int, entry: _Entry) -> np.ndarray:
     if not entry.size:
-        return np.empty(entry.shape, entry.dtype)
+        return np.empty(entry.shape, np.float32 if entry.coarse else entry.dtype)
     count = entry.size // entry.dtype.itemsize
     flat = np.frombuffer(mapped, entry.dtype, count, start + entry.begin)
+    if entry.coarse:
+        flat = (flat.astype(np.uint32) << 16).view(np.float32)
     return np.require(flat, requirements="A").reshape(entry.shape)  # files of others may be unaligned

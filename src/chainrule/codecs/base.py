@@ -175,6 +175,10 @@ class Codec(ABC):
         """One id as it is offered to a person: like its piece, without marks that only machines need."""
         return self.pieces([number])[0]
 
+    def begins(self) -> np.ndarray | None:
+        """Which symbols (V,) begin a word, where words are made of several; None: words are symbols, or unknown."""
+        return None
+
     @abstractmethod
     def decode(self, ids: Sequence[int] | np.ndarray) -> str:
         """The text of these ids; PAD, BOS, EOS and MASK say nothing."""

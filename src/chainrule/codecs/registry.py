@@ -16,6 +16,10 @@ BUILT_IN: dict[str, tuple[str, str]] = {
     "events": ("chainrule.codecs.events", "every value of a table's column is a symbol"),
     "numbers": ("chainrule.codecs.numbers", "real numbers, each as the bin it falls into"),
     "subwords": ("chainrule.codecs.subwords", "pieces of words, learnt from the data (BPE or unigram)"),
+    "tokenizer": (
+        "chainrule.codecs.tokenizer",
+        "that of a model from Hugging Face; made by chainrule import hf",
+    ),
     "words": ("chainrule.codecs.words", "words as given, or split off by a simple tokeniser"),
 }
 C = TypeVar("C", bound=type[Codec])

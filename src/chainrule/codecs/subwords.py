@@ -115,6 +115,9 @@ class Subwords(Codec):
             return SPECIALS[number]
         return plain(self.tokenizer.id_to_token(number - FIRST)).decode("utf-8", "backslashreplace")
 
+    def begins(self) -> np.ndarray:
+        return np.array([piece[:1].isspace() for piece in self.pieces(range(self.size))])
+
     def decode(self, ids: Sequence[int] | np.ndarray) -> str:
         numbers = [int(number) for number in ids if number >= FIRST]
         for number in numbers:

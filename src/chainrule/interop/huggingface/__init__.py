@@ -1,0 +1,9 @@
+"""Folders of Hugging Face, both ways and without a network: GPT-2 is our `gpt`, BERT our `bert`.
+
+Nothing in a folder is ever executed or unpickled: config.json, safetensors and tokenizer files are data.
+"""
+
+from chainrule.interop.huggingface.bring import import_hf
+from chainrule.interop.huggingface.take import FILES, export_hf
+
+__all__ = ["FILES", "export_hf", "import_hf"]

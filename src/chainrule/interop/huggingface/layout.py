@@ -1,0 +1,129 @@
+"""What corresponds to what: tensors of ours and of theirs, settings of ours and of theirs; one class per format."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from chainrule.interop.huggingface.values import Values
+
+Arrays = Mapping[str, np.ndarray]
+ACTIVATIONS = {  # their names of ours, the usual one first
+    "gelu-tanh": ("gelu_new", "gelu_pytorch_tanh", "gelu_fast", "gelu_accurate"),
+    "gelu": ("gelu", "gelu_python"),
+    "relu": ("relu",),
+}
+
+
+@dataclass(frozen=True)
+class Part:
+    """A tensor of ours and what it is there; several of theirs stand above each other in it."""
+
+    ours: str
+    theirs: tuple[str, ...]
+    turned: bool = False  # rows there are columns here
+    ids: bool = False  # a row for every id
+    reversed: bool = False  # the first row there is the last one here
+
+    def shape(self, ours: Sequence[int], rows: int) -> tuple[int, ...]:
+        """The shape of each of theirs, when their table has so many rows."""
+        first = rows if self.ids else ours[0] // len(self.theirs)
+        found = (first, *ours[1:])
+        return found[::-1] if self.turned else found
+
+    def brought(self, arrays: Arrays, order: np.ndarray) -> np.ndarray:
+        """Ours, made of theirs; `order` (V,) is the row behind each id."""
+        found = [np.asarray(arrays[name], np.float32) for name in self.theirs]
+        whole = np.concatenate([one.T if self.turned else one for one in found])
+        return whole[order] if self.ids else whole[::-1] if self.reversed else whole
+
+    def taken(self, array: np.ndarray, order: np.ndarray) -> dict[str, np.ndarray]:
+        """Theirs, made of ours; `order` (rows,) is the id behind each row."""
+        whole = array[order] if self.ids else array[::-1] if self.reversed else array
+        parts = np.split(whole, len(self.theirs))
+        return {name: one.T if self.turned else one for name, one in zip(self.theirs, parts, strict=True)}
+
+
+def layer(ours: str, theirs: Sequence[str], **how: bool) -> list[Part]:
+    """The weight and the bias of a layer; vectors cannot be turned."""
+    plain = {name: value for name, value in how.items() if name != "turned"}
+    return [
+        Part(f"{ours}.weight", tuple(f"{name}.weight" for name in theirs), **how),
+        Part(f"{ours}.bias", tuple(f"{name}.bias" for name in theirs), **plain),
+    ]
+
+
+@dataclass(frozen=True)
+class Head:
+    """What sits on a body and may be missing in a folder: then a fresh one is put there."""
+
+    name: str
+    begins: tuple[str, ...]  # how its tensors are called here
+    note: str
+    setting: str = ""  # of ours that is true when it is there
+    trained_by: str = ""  # the setting of ours without which nothing teaches it
+
+    def holds(self, part: Part) -> bool:
+        return part.ours.startswith(self.begins)
+
+    def idle(self, config: Any) -> bool:
+        """Whether a fresh one is still as it was put there."""
+        return bool(self.trained_by) and not getattr(config, self.trained_by)
+
+
+class Format(ABC):
+    """One kind of model over there, and the family it is here."""
+
+    kind: ClassVar[str]  # its `model_type`
+    family: ClassVar[str]
+    prefix: ClassVar[str]  # before the names of tensors of the body, in most files
+    unread: ClassVar[re.Pattern[str]]  # tensors that hold nothing learnt
+    heads: ClassVar[tuple[Head, ...]] = ()
+    tokens: ClassVar[Mapping[str, str]] = {}  # which token plays a role when nothing is said
+    names: ClassVar[Mapping[str, tuple[str, ...]]]  # what settings call the token of a role, the best first
+    rows: ClassVar[int]  # of the table, when nothing is said
+    inputs: ClassVar[tuple[str, ...]]  # what a tokenizer gives to the model
+
+    @abstractmethod
+    def settings(self, values: Values) -> dict[str, Any]:
+        """Our settings, from their config.json; refuses what our family cannot do."""
+
+    @abstractmethod
+    def described(self, config: Any) -> dict[str, Any]:
+        """Their config.json, from our settings; refuses what their format cannot say."""
+
+    @abstractmethod
+    def parts(self, config: Any) -> list[Part]:
+        """Every tensor."""
+
+    def tidied(self, arrays: dict[str, np.ndarray], values: Values) -> dict[str, np.ndarray]:
+        """Tensors as the newest version of the format has them."""
+        return arrays
+
+    def finished(self, arrays: dict[str, np.ndarray], config: Any) -> dict[str, np.ndarray]:
+        """Tensors of theirs, with those that say nothing new and are wanted all the same."""
+        return arrays
+
+    def named(self, arrays: Arrays, wanted: Sequence[str]) -> dict[str, np.ndarray]:
+        """Under the names of today: with the prefix, and weight and bias where old files say gamma and beta."""
+        found = {}
+        for name, array in arrays.items():
+            new = re.sub(r"LayerNorm\.gamma$", "LayerNorm.weight", name)
+            new = re.sub(r"LayerNorm\.beta$", "LayerNorm.bias", new)
+            found[self.prefix + new if self.prefix + new in wanted else new] = array
+        return found
+
+
+def activation(values: Values, name: str, usual: str) -> str:
+    """Our name of the activation in a config.json."""
+    given = values.text(name, usual)
+    for ours, theirs in ACTIVATIONS.items():
+        if given in theirs:
+            return ours
+    known = ", ".join(name for names in ACTIVATIONS.values() for name in names)
+    raise values.error(f"{name} is {given!r}, and chainrule has {known}")

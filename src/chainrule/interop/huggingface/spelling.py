@@ -1,0 +1,182 @@
+"""Alphabets as tokenizer.json: that of a model which came from there as it was, our own codecs written anew."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from chainrule.codecs.base import Codec
+from chainrule.codecs.characters import Characters
+from chainrule.codecs.subwords import LETTERS, Subwords
+from chainrule.codecs.tokenizer import ROLES, Tokenizer
+from chainrule.codecs.vocabulary import Vocabulary
+from chainrule.codecs.words import WHITE, Words
+from chainrule.errors import CodecError
+from chainrule.interop.huggingface.layout import Format
+from chainrule.symbols import BOS, EOS, FIRST, SPECIALS, UNK
+
+LEAST = -1000.0  # the score of a piece that no text is cut into
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """A tokenizer over there, and which id of ours stands behind each of its rows."""
+
+    text: str  # of tokenizer.json
+    tokens: Mapping[str, str]  # by role
+    ids: Mapping[str, int]  # theirs, by role
+    order: np.ndarray  # (rows,)
+    silent: tuple[int, ...]  # theirs that are never to be generated
+    own: bool = True  # it is one of our codecs, and ids are ours
+    notes: tuple[str, ...] = ()
+
+
+def spelling(codec: Codec, form: Format, table: np.ndarray) -> Spelling:
+    """A codec as their tokenizer; `table` (V, D) are the vectors of the model, which may have been trained since."""
+    if isinstance(codec, Tokenizer):
+        return _returned(codec, table)
+    if codec.name not in WRITTEN:
+        raise CodecError(
+            f"The codec {codec.name!r} reads what is no text, and a tokenizer of Hugging Face reads text only. "
+            f"What can be exported: {', '.join(WRITTEN)}."
+        )
+    made = WRITTEN[codec.name](codec)
+    made.post_processor = _framing(ends=form.family == "bert")
+    tokens = dict(zip(ROLES, SPECIALS, strict=True))
+    ids = {role: id for id, role in enumerate(ROLES)}
+    return Spelling(made.to_str(), tokens, ids, np.arange(codec.size), codec.silent)
+
+
+def _returned(codec: Tokenizer, table: np.ndarray) -> Spelling:
+    """Their own tokenizer and their own order of ids."""
+    tokens = {role: token for role, token in codec.roles.items() if token is not None}
+    ids = {role: codec.row_of(special) for special, role in enumerate(ROLES)}
+    known = {role: number for role, number in ids.items() if number is not None}
+    lender = codec.ours[codec.theirs[BOS]]
+    if BOS in codec.keeps or np.array_equal(table[BOS], table[lender]):
+        return Spelling(codec.text, tokens, known, codec.ours, codec.hushed, own=False)
+    return _with_beginning(codec, tokens, known)
+
+
+def _with_beginning(codec: Tokenizer, tokens: dict[str, str], ids: dict[str, int]) -> Spelling:
+    """BOS had borrowed a vector, and has learnt one of its own since: it becomes a token more."""
+    made = _as_it_came(codec.text)
+    name = next(
+        name for name in (SPECIALS[BOS], "<|beginning|>", "<|bos|>") if made.token_to_id(name) is None
+    )
+    made.add_special_tokens([name])
+    place = made.token_to_id(name)
+    order = np.concatenate([codec.ours, np.full(max(0, place + 1 - codec.rows), BOS, np.int32)])
+    order[place] = BOS
+    note = f"the beginning of a sequence has learnt a vector of its own since: it is the new token {name!r}, id {place}"
+    tokens, ids = tokens | {"bos": name}, ids | {"bos": place}
+    return Spelling(made.to_str(), tokens, ids, order, codec.hushed, own=False, notes=(note,))
+
+
+def _as_it_came(text: str) -> Any:
+    from tokenizers import Tokenizer as Backend
+
+    return Backend.from_str(text)
+
+
+def _framing(ends: bool) -> Any:
+    """What is put around a text: BOS, and EOS where a model reads whole texts; one that goes on is not told the end."""
+    from tokenizers.processors import TemplateProcessing
+
+    begin, end = SPECIALS[BOS], SPECIALS[EOS]
+    single, pair = (
+        (f"{begin} $A {end}", f"{begin} $A {end} $B:1 {end}:1")
+        if ends
+        else (f"{begin} $A", f"{begin} $A $B:1")
+    )
+    return TemplateProcessing(single=single, pair=pair, special_tokens=[(begin, BOS), (end, EOS)])
+
+
+def _characters(codec: Any) -> Any:
+    """Any character by itself."""
+    from tokenizers import Regex, decoders, pre_tokenizers
+
+    assert isinstance(codec, Characters)
+    made = _listed(codec.vocabulary)
+    made.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
+    made.decoder = decoders.Fuse()
+    return made
+
+
+def _words(codec: Any) -> Any:
+    """What stands between white space; without a decoder, the library puts a space between two of them."""
+    from tokenizers import Regex, pre_tokenizers
+
+    assert isinstance(codec, Words)
+    if codec.config.split != "space":
+        raise CodecError(
+            "Its codec splits punctuation off and marks where it was glued, which no tokenizer of Hugging Face does. "
+            "To export, train with --codec subwords, or with --codec words --split space."
+        )
+    made = _listed(codec.vocabulary)
+    made.pre_tokenizer = pre_tokenizers.Split(Regex(f"[{WHITE}]+"), "removed")
+    return made
+
+
+def _listed(vocabulary: Vocabulary) -> Any:
+    """A list of symbols."""
+    from tokenizers import Tokenizer as Backend
+    from tokenizers import models
+
+    try:
+        symbols = [symbol.decode("utf-8") for symbol in vocabulary.symbols]
+    except UnicodeDecodeError as error:
+        raise CodecError(
+            "A symbol of the alphabet is no UTF-8, and a tokenizer of Hugging Face wants text."
+        ) from error
+    clash = set(symbols) & set(SPECIALS)
+    if clash:
+        raise CodecError(
+            f"The data contain {sorted(clash)[0]!r} as an ordinary symbol, which is the name of a special one. "
+            "Replace it in the training text, then fit again."
+        )
+    numbers = {symbol: number for number, symbol in enumerate([*SPECIALS, *symbols])}
+    made = Backend(models.WordLevel(numbers, unk_token=SPECIALS[UNK]))
+    made.add_special_tokens(list(SPECIALS))
+    return made
+
+
+def _bytes(codec: Any) -> Any:
+    """Pairs of bytes of which none is ever merged."""
+    from tokenizers import Tokenizer as Backend
+    from tokenizers import decoders, models, pre_tokenizers
+
+    numbers = dict(zip(SPECIALS, range(FIRST), strict=True))
+    numbers |= {letter: FIRST + byte for letter, byte in LETTERS.items()}
+    made = Backend(models.BPE(numbers, []))
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    made.decoder = decoders.ByteLevel()
+    made.add_special_tokens(list(SPECIALS))
+    return made
+
+
+def _subwords(codec: Any) -> Any:
+    """The same pieces, each FIRST places further on."""
+    assert isinstance(codec, Subwords)
+    facts = json.loads(codec.tokenizer.to_str())
+    vocabulary = facts["model"]["vocab"]
+    if isinstance(vocabulary, dict):
+        moved = {piece: FIRST + number for piece, number in vocabulary.items()}
+        facts["model"]["vocab"] = dict(zip(SPECIALS, range(FIRST), strict=True)) | moved
+    else:
+        facts["model"] |= {"vocab": [*([name, LEAST] for name in SPECIALS), *vocabulary], "unk_id": UNK}
+    made = _as_it_came(json.dumps(facts))
+    made.add_special_tokens(list(SPECIALS))
+    return made
+
+
+WRITTEN: dict[str, Callable[[Codec], Any]] = {
+    "bytes": _bytes,
+    "characters": _characters,
+    "subwords": _subwords,
+    "words": _words,
+}

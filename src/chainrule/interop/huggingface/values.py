@@ -1,0 +1,72 @@
+"""The JSON files of a foreign folder: read with care, for anybody may have written them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from chainrule.errors import BundleError
+
+LARGEST = 1 << 24  # rows, columns or layers
+
+
+@dataclass(frozen=True)
+class Values:
+    """A JSON object and where it stands."""
+
+    path: Path
+    found: Mapping[str, Any]
+
+    @classmethod
+    def read(cls, path: Path) -> Values:
+        """From a file; one that is not there holds nothing."""
+        try:
+            values = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        except OSError as error:
+            raise BundleError(f"{path} cannot be read: {error.strerror}.") from error
+        except (ValueError, RecursionError) as error:
+            raise BundleError(
+                f"{path} is damaged: it is not JSON ({error}). Copy the folder again."
+            ) from error
+        if not isinstance(values, dict):
+            raise BundleError(f"{path} should hold a JSON object, not {type(values).__name__}.")
+        return cls(path, values)
+
+    def whole(self, name: str, usual: int | None) -> Any:
+        """A whole number above 0, as large as sizes of models are, or what is usual."""
+        value = self.found.get(name)
+        value = usual if value is None else value
+        if value is not None and (type(value) is not int or not 1 <= value <= LARGEST):
+            raise self.error(f"{name} should be a whole number from 1 to {LARGEST:,}, not {value!r}")
+        return value
+
+    def number(self, name: str, usual: float) -> float:
+        """A number, or what is usual."""
+        value = self.found.get(name, usual)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise self.error(f"{name} should be a number, not {value!r}")
+        return float(value)
+
+    def text(self, name: str, usual: str) -> str:
+        """A word, or what is usual."""
+        value = self.found.get(name, usual)
+        if not isinstance(value, str):
+            raise self.error(f"{name} should be a word, not {value!r}")
+        return value
+
+    def flag(self, name: str, usual: bool) -> bool:
+        """Yes or no, or what is usual."""
+        value = self.found.get(name)
+        return usual if value is None else bool(value)
+
+    def expect(self, name: str, wanted: Any) -> None:
+        """Refuse a setting that is not as our family has it."""
+        value = self.found.get(name)
+        if value is not None and value != wanted:
+            raise self.error(f"{name} is {value!r}, and chainrule knows only {wanted!r}")
+
+    def error(self, message: str) -> BundleError:
+        return BundleError(f"{self.path}: {message}. Models with other settings cannot be imported.")

@@ -190,8 +190,8 @@ class Bundle:
             return
         narrowing = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
         drafter = None if draft is None else self._drafter(draft)
-        known, never = self.prompt_ids(prompt), _never(unknown)
-        ids = drawn(self.model, known, length, seed, narrowing, never, drafter)
+        known = self.prompt_ids(prompt)
+        ids = drawn(self.model, known, length, seed, narrowing, _never(unknown), drafter)
         yield from self._written(prompt, ids, stop)
 
     def generate(
@@ -310,8 +310,10 @@ class Bundle:
 
     def _written(self, prompt: str, ids: Iterable[int], stop: str | Sequence[str] | None) -> Iterator[str]:
         """The prompt, and `ids` as text, up to the first text of `stop`."""
+        from chainrule.decode.cursor import checked
+
+        known = checked(self.model, self.prompt_ids(prompt))  # what cannot be continued is refused first
         yield prompt
-        known = self.prompt_ids(prompt)
         pieces = joined(self.codec, prompt, known, spoken(self.codec, known, ids))
         stops = [stop] if isinstance(stop, str) else list(stop or ())
         yield from filter(None, until(pieces, [one for one in stops if one]))

@@ -84,9 +84,9 @@ def test_two_processes_have_the_losses_of_one(text: Path) -> None:
 
 
 def test_a_killed_worker_is_started_again_and_the_training_goes_on(text: Path) -> None:
-    whole = fit(text, "whole", 2, "--epochs", "60")
+    whole = fit(text, "whole", 2, "--epochs", "30")
     subprocess.run(whole, check=True, env=environment(), timeout=120)
-    words = fit(text, "killed", 2, "--epochs", "60", "--minutes", "0", "--resume")
+    words = fit(text, "killed", 2, "--epochs", "30", "--minutes", "0", "--resume")
     process = subprocess.Popen(words, env=environment(), stderr=subprocess.DEVNULL)
     while not (text.parent / "killed.run" / "checkpoint.safetensors").exists():
         assert process.poll() is None

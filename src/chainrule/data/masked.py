@@ -44,7 +44,8 @@ class Holes:
         """(B, T) which word of its row a piece belongs to."""
         if self.begins is None:
             return np.broadcast_to(np.arange(symbols.shape[1]), symbols.shape)
-        return np.cumsum(self.begins[symbols] | (symbols < FIRST), 1) % symbols.shape[1]
+        words: np.ndarray = np.cumsum(self.begins[symbols] | (symbols < FIRST), 1) % symbols.shape[1]
+        return words
 
 
 @dataclass(frozen=True)

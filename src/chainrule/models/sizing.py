@@ -18,7 +18,8 @@ SAMPLES = 1024  # of them are enough to learn from
 WEIGHTS_PER_SYMBOL = 4.0  # of the data, at most
 READ_PER_WEIGHT = 3.0  # symbols, at least
 EPOCHS, MOST = 20.0, 10_000_000  # when neither time nor length is given: so many epochs, but no more symbols
-RATE, TOWER_RATE = 0.004, 0.003  # of learning: for 384 recurrent units, and for layers of attention 128 wide
+RATE, RATE_READING = 0.01, 2e6  # of learning, for 384 recurrent units that read so many symbols
+TOWER_RATE = 0.003  # for layers of attention 128 wide
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,8 @@ Weights = Callable[[Mapping[str, Any]], int]
 def recurrent(task: Task, given: Mapping[str, Any], weights: Weights) -> dict[str, Any]:
     """Settings for networks of one layer, as wide as the task allows."""
     found, reading = choose(task, given, [_sized(task, width) for width in WIDTHS], weights)
-    chosen = found | pace(reading, RATE * math.sqrt(384 / max(found["width"], 96)))
+    calm = (RATE_READING / max(reading, RATE_READING)) ** 0.35  # the longer, the slower
+    chosen = found | pace(reading, RATE * calm * math.sqrt(384 / max(found["width"], 96)))
     return {name: value for name, value in chosen.items() if name not in given}
 
 

@@ -141,7 +141,8 @@ def _batches(model: Neural, prepared: Prepared, config: TrainConfig) -> Batches:
     if model.reads == "left":
         return batches_for(prepared.train, rows, span, carry, config.seed, model.context)
     assert isinstance(model, Bert)
-    holes = Holes(model.config.hidden_share, model.config.alphabet)
+    begins = prepared.codec.begins() if model.config.whole_words else None
+    holes = Holes(model.config.hidden_share, model.config.alphabet, begins)
     longest = model.config.context - (3 if model.config.pairs else 1)
     return masked_batches(prepared.train, rows * span, longest, holes, model.config.pairs, config.seed)
 

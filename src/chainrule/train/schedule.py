@@ -35,6 +35,7 @@ class Plan:
     every: int  # steps between two validations
     judged: int  # of the validation part so many ids are read each time
     reason: str  # a sentence for people
+    final: bool = False  # a budget is planned twice
 
     def rate(self, step: int, peak: float) -> float:
         """The learning rate of a step: a short rise, then half a cosine down to almost nothing."""

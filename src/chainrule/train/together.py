@@ -91,8 +91,19 @@ def together() -> Iterator[Together]:
     if size == 1 or "MASTER_ADDR" not in os.environ:
         yield ALONE
         return
-    torch.distributed.init_process_group("gloo")
+    rank = _join(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
     try:
-        yield Together(torch.distributed.get_rank(), size)
+        yield Together(rank, size)
     finally:
         torch.distributed.destroy_process_group()
+
+
+def _join(attempt: str) -> int:
+    """Find the others. The addresses of an earlier attempt are still in the store, so each has a place of its own."""
+    from torch.distributed.distributed_c10d import PrefixStore
+    from torch.distributed.rendezvous import rendezvous
+
+    store, rank, size = next(rendezvous("env://"))
+    own = PrefixStore(f"attempt {attempt}", store)
+    torch.distributed.init_process_group("gloo", store=own, rank=rank, world_size=size)
+    return int(rank)

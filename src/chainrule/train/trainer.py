@@ -10,7 +10,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from chainrule.train.optimizer import AdamW
 from chainrule.train.schedule import PROBE, VALIDATIONS, Plan, plan_budget, plan_steps
 from chainrule.train.together import ALONE, Together
 
+WARM = 2  # the first steps warm up allocators and caches
 MEASURE = 20  # steps by which the speed is judged before a budget is turned into a plan
 EPOCHS = 10.0  # when neither budget nor length is given
 AVERAGED = 0.75  # of the steps are done when averaging begins
@@ -47,6 +48,9 @@ class Progressing:
     nats: float = 0.0  # of the training loss since the last validation
     count: int = 0
     averaged: int = 0  # how many steps are in the average
+    learning: float = 0.0  # seconds spent on steps, those that warm up left out
+    reading: float = 0.0  # seconds that judging takes for each id
+    passed: float = 0.0  # seconds before this process went on
     threads: int = field(default_factory=torch.get_num_threads)  # sums depend on how work is shared out
     plan: dict[str, Any] | None = None
 
@@ -97,29 +101,49 @@ class Trainer:
         return Plan(**self.at.plan)
 
     def _plan_when_ready(self) -> None:
-        """Fix what is to be done: at once, or, for a budget, when the speed has been measured."""
-        epoch = max(1, len(self.batches) // self.config.accumulate)
-        if self.at.plan is not None:
+        """Fix what is to be done: at once, or, for a budget, when the speed has been measured.
+
+        The first steps are few; when a fifth is done, the rest of the time is planned once more.
+        """
+        if self.at.plan is None and self.config.seconds is None:
+            self.at.plan = asdict(self._plan_length())
+        elif self.at.plan is None and self.at.step >= MEASURE:
+            self.at.reading = self._seconds_to_read()
+            self._plan_time(final=False)
+        elif self.at.plan is not None and not self.plan.final and self.at.step >= self.plan.steps // 5:
+            self._plan_time(final=True)
+        else:
             return
-        if self.config.seconds is None:
-            steps = self._asked_steps(epoch)
-            reason = f"{steps:,} steps ({steps / epoch:.1f} epochs)"
-            learnt = steps * self._symbols // VALIDATIONS  # between two validations
-            self.at.plan = asdict(plan_steps(steps, max(PROBE, learnt // 3), reason))
-        elif self.at.step >= MEASURE:
-            passed = time.monotonic() - self.began
-            pace = (time.monotonic() - self.paced) / (self.at.step - 2)
-            began = time.monotonic()
-            self._loss_on_valid(PROBE)
-            valid = len(self.valid.ids) if self.valid else 0
-            probing = time.monotonic() - began
-            left = self.config.seconds - passed - probing
-            reading = probing / max(1, min(PROBE, valid))
-            plan = plan_budget(left, pace, self.at.step, epoch, reading, valid)
-            self.at.plan = self.together.agreed(asdict(plan))
-            self._save()
         if self.at.plan is not None:
             self.report({"plan": self.plan.steps * self._symbols})
+
+    def _plan_length(self) -> Plan:
+        epoch = self._epoch
+        steps = self._asked_steps(epoch)
+        learnt = steps * self._symbols // VALIDATIONS  # between two validations
+        return plan_steps(steps, max(PROBE, learnt // 3), f"{steps:,} steps ({steps / epoch:.1f} epochs)")
+
+    def _plan_time(self, final: bool) -> None:
+        assert self.config.seconds is not None
+        left = self.config.seconds - self.at.passed - (time.monotonic() - self.began)
+        pace = self.at.learning / max(1, self.at.step - WARM)
+        valid = len(self.valid.ids) if self.valid else 0
+        plan = plan_budget(left, pace, self.at.step, self._epoch, self.at.reading, valid)
+        if final:  # validations stay comparable
+            plan = replace(plan, judged=self.plan.judged, final=True)
+        self.at.plan = self.together.agreed(asdict(plan))
+        self._save()
+
+    def _seconds_to_read(self) -> float:
+        """How long judging takes, for each id of the validation part."""
+        began = time.monotonic()
+        self._loss_on_valid(PROBE)
+        return (time.monotonic() - began) / max(1, min(PROBE, len(self.valid.ids) if self.valid else 1))
+
+    @property
+    def _epoch(self) -> int:
+        """Steps in which all data are read."""
+        return max(1, len(self.batches) // self.config.accumulate)
 
     def _asked_steps(self, epoch: int) -> int:
         if self.config.tokens is not None:
@@ -140,8 +164,7 @@ class Trainer:
 
     def _step(self, batches: Sequence[Batch]) -> None:
         """Teacher forcing: loss summed over time and batches, clipped gradient, one step of the optimiser."""
-        if self.at.step == 2:  # the first steps warm up allocators and caches
-            self.paced = time.monotonic()
+        began = time.monotonic()
         rate = (
             self.plan.rate(self.at.step, self._peak)
             if self.at.plan
@@ -155,6 +178,8 @@ class Trainer:
         self._check(nats, float(norm))
         self.optimizer.step(rate)
         self.at.step += 1
+        if self.at.step > WARM:
+            self.at.learning += time.monotonic() - began
         self.at.nats += nats
         self.at.count += count
         self._average()
@@ -265,7 +290,8 @@ class Trainer:
         luck = self.together.gathered(torch.get_rng_state())
         arrays |= {f"random/{rank}": one for rank, one in enumerate(luck)}
         plain = {name: value.detach().cpu().numpy() for name, value in arrays.items()}
-        return Checkpoint(plain, asdict(self.at))
+        passed = self.at.passed + time.monotonic() - self.began
+        return Checkpoint(plain, asdict(self.at) | {"passed": passed})
 
     def restore(self) -> bool:
         """Go back to where the run in the folder stopped; False if it has no checkpoint."""

@@ -128,7 +128,7 @@ def test_eight_bits_answer_almost_the_same(gpt: Bundle, bert: Bundle) -> None:
 
 def test_eight_bits_are_refused_where_they_do_not_help() -> None:
     counted = cr.fit(LINES, model="ngram", codec="words", progress=silent)
-    with pytest.raises(ConfigError, match="Eight bits"):
+    with pytest.raises(ModelError, match="Eight bits"):
         counted.compressed()
     recurrent = cr.fit(LINES, model="lstm", codec="words", width=8, epochs=1, progress=silent)
     with pytest.raises(ModelError, match="eight bits"):

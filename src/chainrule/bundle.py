@@ -269,12 +269,6 @@ class Bundle:
 
     def compressed(self) -> Bundle:
         """The same with weights in eight bits: faster to write with, hardly worse."""
-        from chainrule.models.neural import Neural
-
-        if not isinstance(self.model, Neural):
-            raise ConfigError(
-                f"Eight bits are for models that learn by gradient, not for {self.model.family}."
-            )
         return replace(self, model=self.model.compressed())
 
     def prompt_ids(self, prompt: str) -> list[int]:

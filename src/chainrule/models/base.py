@@ -125,6 +125,10 @@ class Model(ABC):
         with self.answering():
             return slow(self, np.asarray(ids), batch)
 
+    def compressed(self) -> Self:
+        """A copy that answers with weights in eight bits."""
+        raise ModelError(f"Eight bits are for models that learn by gradient, not for a {self.family}.")
+
     @property
     def device(self) -> Any:
         """Where the tensors given to `read` must live."""

@@ -59,7 +59,6 @@ class Neural(nn.Module, Model):
         return logits.masked_fill(self.silent, -torch.inf)
 
     def compressed(self) -> Self:
-        """A copy that answers with weights in eight bits."""
         model = deepcopy(self)
         layers = compress(model)
         for part in model.modules():

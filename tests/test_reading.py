@@ -19,13 +19,30 @@ from chainrule.progress import silent
 from chainrule.symbols import BOS, EOS, MASK
 
 LINES = ["the sun is warm", "the rain is wet", "the fog is grey"] * 30
-SMALL = {"layers": 1, "width": 32, "heads": 2, "context": 16, "progress": silent}
+SMALL = {
+    "layers": 1,
+    "width": 32,
+    "heads": 2,
+    "context": 16,
+    "progress": silent,
+    "valid": LINES,
+    "test": LINES,
+}
 
 
 @pytest.fixture(scope="module")
 def bert() -> Bundle:
     return cr.fit(
-        LINES, model="bert", codec="words", epochs=60, rate=0.01, rows=4, span=16, dropout=0.0, **SMALL
+        LINES,
+        model="bert",
+        codec="words",
+        epochs=120,
+        rate=0.003,
+        rows=4,
+        span=16,
+        dropout=0.0,
+        patience=0,
+        **SMALL,
     )
 
 
@@ -93,7 +110,7 @@ def test_pooling_takes_the_vector_it_says(bert: Bundle, pooling: str, place: int
 def test_other_poolings_and_models_without_vectors_are_refused(bert: Bundle) -> None:
     with pytest.raises(ConfigError, match="mean"):
         bert.embed(["a"], pooling="median")
-    counted = cr.fit(LINES, model="ngram", codec="words", progress=silent)
+    counted = cr.fit(LINES, model="ngram", codec="words", valid=LINES, test=LINES, progress=silent)
     with pytest.raises(ModelError, match="no vectors"):
         counted.embed(["the rain"])
 
@@ -127,7 +144,7 @@ def test_eight_bits_answer_almost_the_same(gpt: Bundle, bert: Bundle) -> None:
 
 
 def test_eight_bits_are_refused_where_they_do_not_help() -> None:
-    counted = cr.fit(LINES, model="ngram", codec="words", progress=silent)
+    counted = cr.fit(LINES, model="ngram", codec="words", valid=LINES, test=LINES, progress=silent)
     with pytest.raises(ModelError, match="Eight bits"):
         counted.compressed()
     recurrent = cr.fit(LINES, model="lstm", codec="words", width=8, epochs=1, progress=silent)
@@ -136,7 +153,7 @@ def test_eight_bits_are_refused_where_they_do_not_help() -> None:
 
 
 def test_a_drafter_changes_nothing_but_the_time(gpt: Bundle) -> None:
-    drafter = cr.fit(LINES, model="ngram", codec="words", progress=silent)
+    drafter = cr.fit(LINES, model="ngram", codec="words", valid=LINES, test=LINES, progress=silent)
     plain = gpt.generate("the", temperature=0.0, length=12)
     assert gpt.generate("the", temperature=0.0, length=12, draft=drafter) == plain
     other = cr.fit(["other words here"] * 9, model="ngram", codec="words", progress=silent)

@@ -13,11 +13,11 @@ import pytest
 
 from chainrule.bundle import load
 from chainrule.cli import main
+from chainrule.judge.score import taste
 from chainrule.models.lstm import Lstm, LstmConfig
 from chainrule.models.registry import BUILT_IN, family
 from chainrule.models.sizing import Task, dropout
 from chainrule.symbols import BOS, EOS
-from chainrule.train.trainer import taste
 
 SPEED = 1e11
 

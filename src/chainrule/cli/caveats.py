@@ -16,6 +16,7 @@ FEW = 1_000  # symbols below which a figure may be chance
 def caveats(bundle: Bundle, figures: Mapping[str, Any]) -> list[str]:
     """Sentences about bits per byte on this alphabet; none where it is exact."""
     return [
+        *_pseudo(bundle),
         *_unspelled(figures["unknown"], figures["symbols"]),
         *_lossy(bundle.codec.name, bool(bundle.card.get("reading", {}).get("stream"))),
     ]
@@ -35,8 +36,16 @@ def of_parts(bundle: Bundle) -> list[str]:
             f"{name}: {one}" for one in (*_unspelled(figures["unknown"], figures["symbols"]), *few(figures))
         ]
         found |= dict.fromkeys(said)
-    whole = _lossy(bundle.codec.name, bool(bundle.card.get("reading", {}).get("stream")))
+    whole = [*_pseudo(bundle), *_lossy(bundle.codec.name, bool(bundle.card.get("reading", {}).get("stream")))]
     return [*found, *(whole if bundle.card.get("figures") else [])]
+
+
+def _pseudo(bundle: Bundle) -> list[str]:
+    if bundle.model.reads == "left":
+        return []
+    return [
+        "pseudo-figures: each symbol was guessed with all others in sight; compare them with such models only"
+    ]
 
 
 def _unspelled(unknown: int, symbols: int) -> list[str]:

@@ -15,6 +15,7 @@ from chainrule.cli.exchange import Force, Out
 from chainrule.cli.output import Json, Output, Quiet, Verbose, number, seconds, size, table
 from chainrule.cli.reading import Columns, Encodings, Formats, Groups, Sorts, Streams, given
 from chainrule.errors import ConfigError
+from chainrule.judge.names import own_names
 
 if TYPE_CHECKING:
     from chainrule.bundle import Bundle
@@ -143,13 +144,14 @@ def _bytes(bundle: Bundle) -> int:
 def summary(bundle: Bundle, out: Path, took: float) -> str:
     what = f"{bundle.model.family} on {bundle.codec.name}, {bundle.codec.size:,} ids"
     lines = [f"{out}: {what}, {size(_bytes(bundle))}, {seconds(took)}"]
+    names = list(own_names(dict.fromkeys(("perplexity", "bits_per_symbol", "bits_per_byte")), bundle.model))
     rows = [
         [
             name,
-            *(number(figures[one]) for one in ("perplexity", "bits_per_symbol", "bits_per_byte", "unknown")),
+            *(number(figures[one]) for one in (*names, "unknown")),
         ]
         for name, figures in bundle.card.get("figures", {}).items()
     ]
     if rows:
-        lines.append(table(["", "perplexity", "bits per symbol", "bits per byte", "unknown"], rows))
+        lines.append(table(["", *(name.replace("_", " ") for name in names), "unknown"], rows))
     return "\n".join([*lines, *of_parts(bundle)])

@@ -15,6 +15,7 @@ from chainrule.cli.output import Json, Output, Quiet, Verbose, number, table
 from chainrule.cli.reading import Columns, Encodings, Formats, Groups, Sorts, Streams, given
 from chainrule.cli.words import named
 from chainrule.errors import ConfigError
+from chainrule.judge.names import own_names
 
 if TYPE_CHECKING:
     from chainrule.bundle import Bundle, TextScore
@@ -85,10 +86,10 @@ def _score_text(bundle: Bundle, text: str, output: Output) -> None:
     tell_unknown(bundle, [text], output)
     began = time.perf_counter()
     scored = bundle.score(text)
-    values = figures(scored, time.perf_counter() - began)
+    values = own_names(figures(scored, time.perf_counter() - began), bundle.model)
     output.result(
         values | {"pieces": symbols(scored)},
-        "\n".join([describe_text(scored, output.quiet), *caveats(bundle, values)]),
+        "\n".join([describe_text(scored, bundle, output.quiet), *caveats(bundle, values)]),
     )
 
 
@@ -96,8 +97,8 @@ def _score_data(bundle: Bundle, source: str, reading: dict[str, Any], output: Ou
     began = time.perf_counter()
     total = bundle.score_file(source, **reading)
     seconds = time.perf_counter() - began
-    values = figures(total, seconds)
-    output.result(values, "\n".join([describe(total), *caveats(bundle, values), *few(values)]))
+    values = own_names(figures(total, seconds), bundle.model)
+    output.result(values, "\n".join([describe(total, bundle), *caveats(bundle, values), *few(values)]))
     output.detail(f"{number(total.symbols / max(seconds, 1e-9))} symbols per second")
 
 
@@ -112,11 +113,11 @@ def _score_each(bundle: Bundle, source: str, reading: dict[str, Any], output: Ou
             rows.append(_sequence(text, one))
         else:
             print(f"{one.log2prob:.4f}\t{one.perplexity:.4f}\t{_one_line(text)}")
-    values = figures(total, time.perf_counter() - began)
+    values = own_names(figures(total, time.perf_counter() - began), bundle.model)
     if output.json:
         output.result({"sequences": rows} | values, "")
     else:
-        output.note("\n".join(["", describe(total), *caveats(bundle, values)]))
+        output.note("\n".join(["", describe(total, bundle), *caveats(bundle, values)]))
 
 
 def _sequence(text: str, score: Score) -> dict[str, Any]:
@@ -152,34 +153,35 @@ def symbols(score: TextScore) -> list[dict[str, Any]]:
     ]
 
 
-def describe(score: Score) -> str:
+def describe(score: Score, bundle: Bundle) -> str:
     """A score for people."""
+    pseudo = "pseudo " if bundle.model.reads == "both" else ""
     apart = [("without unknown", number(score.perplexity_known))] if score.known < score.symbols else []
     rows = [
-        ("perplexity", number(score.perplexity)),
+        (f"{pseudo}perplexity", number(score.perplexity)),
         *apart,
-        ("bits per symbol", number(score.bits_per_symbol)),
-        ("bits per byte", number(score.bits_per_byte)),
-        ("log2 probability", number(score.log2prob)),
+        (f"{pseudo}bits per symbol", number(score.bits_per_symbol)),
+        (f"{pseudo}bits per byte", number(score.bits_per_byte)),
+        (f"{pseudo}log2 probability", number(score.log2prob)),
         ("symbols", number(score.symbols)),
         ("unknown", number(score.unknown)),
     ]
-    lines = "\n".join(f"{name:18}{value:>14}" for name, value in rows)
+    lines = "\n".join(f"{name:{18 + len(pseudo)}}{value:>14}" for name, value in rows)
     if not score.impossible:
         return lines
     return f"{lines}\n{score.impossible:,} symbol(s) have probability zero: the model never saw the like."
 
 
-def describe_text(score: TextScore, quiet: bool = False) -> str:
+def describe_text(score: TextScore, bundle: Bundle, quiet: bool = False) -> str:
     """The score of a text for people, symbol by symbol."""
     if quiet:
-        return describe(score)
+        return describe(score, bundle)
     extra = list(score.pieces[0].facts) if score.pieces else []
     rows = [
         [visible(one.shown), f"{one.bits:.2f}", *(str(one.facts[name]) for name in extra)]
         for one in score.pieces
     ]
-    return f"{table(['symbol', 'bits', *extra], rows)}\n\n{describe(score)}"
+    return f"{table(['symbol', 'bits', *extra], rows)}\n\n{describe(score, bundle)}"
 
 
 def visible(piece: str) -> str:

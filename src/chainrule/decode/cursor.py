@@ -22,13 +22,20 @@ class Cursor:
     state: State
     recent: Tensor  # (B, ≤ context) the last symbols read; empty when the model holds any number
     held: int  # how many symbols the state holds
-    logs: Tensor  # (B, V) natural log-probability of each next symbol, float64; all -inf: nothing is possible
+    logits: Tensor  # (B, V) of each next symbol; all -inf: nothing is possible
+
+    @property
+    def logs(self) -> Tensor:
+        """Natural log-probability (B, V) of each next symbol, float64."""
+        logits = self.logits.double()
+        return logits - log_total(logits)[:, None]
 
     def select(self, rows: Tensor) -> Cursor:
         """Fork, reorder or drop rows, as `State.select` does."""
-        if torch.equal(rows, torch.arange(len(self.logs), device=rows.device)):
+        if torch.equal(rows, torch.arange(len(self.logits), device=rows.device)):
             return self
-        return replace(self, state=self.state.select(rows), recent=self.recent[rows], logs=self.logs[rows])
+        chosen = self.state.select(rows)
+        return replace(self, state=chosen, recent=self.recent[rows], logits=self.logits[rows])
 
 
 def begin(model: Model, prompt: Sequence[int] | np.ndarray, source: object = None) -> Cursor:
@@ -66,9 +73,8 @@ def advance(model: Model, cursor: Cursor, rows: Tensor, ids: Tensor) -> Cursor:
 def _read(model: Model, tokens: Tensor, cursor: Cursor) -> Cursor:
     with model.answering():
         hidden, state = model.read(tokens, cursor.state)  # (B, T, D)
-        logits = model.logits(hidden[:, -1:])[:, 0].double()  # (B, V)
-    logs = logits - log_total(logits)[:, None]  # (B, V)
-    return replace(cursor, state=state, held=cursor.held + tokens.shape[1], logs=logs)
+        logits = model.logits(hidden[:, -1:])[:, 0]  # (B, V)
+    return replace(cursor, state=state, held=cursor.held + tokens.shape[1], logits=logits)
 
 
 def checked(model: Model, prompt: Sequence[int] | np.ndarray) -> list[int]:

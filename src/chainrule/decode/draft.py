@@ -113,7 +113,7 @@ class _Writer:
         draft: list[int] = []
         places, chances = [small], []
         for _ in range(ahead):
-            chances.append(self._chances(places[-1].logs)[0])
+            chances.append(self._chances(places[-1].logits)[0])
             draft.append(self._drawn(chances[-1]))
             places.append(advance(self.drafter, places[-1], FIRST_ROW, torch.tensor([draft[-1]])))
         return draft, places, chances

@@ -54,6 +54,8 @@ def temperature(logits: Tensor, heat: float) -> Tensor:
     """Sharper below 1, flatter above; at 0 only the best symbol remains, of equal ones the lowest id."""
     if heat == 0:
         return top_k(logits, 1)
+    if heat == 1:
+        return logits
     best = logits.amax(-1, keepdim=True)  # (B, 1)
     # Relative to the best, so that a small temperature drives the others to -inf and nothing to +inf.
     below = logits - best.masked_fill(best == -torch.inf, 0.0)  # (B, V)

@@ -83,7 +83,7 @@ def sample_rows(
     for left in range(length - 1, -1, -1):
         # One number for every row, ended or not: a row's luck does not depend on when the others end.
         luck = torch.rand(rows, generator=generator, dtype=torch.float64)
-        drawn = draw(filters(without(cursor.logs.cpu(), never)), luck[going])  # (going,)
+        drawn = draw(filters(without(cursor.logits.cpu(), never)), luck[going])  # (going,)
         yield torch.full((rows,), PAD).index_put((going,), drawn).tolist()
         on = torch.isin(drawn, torch.tensor([PAD, *stop]), invert=True).nonzero()[:, 0]
         if not left or not len(on):
@@ -94,9 +94,8 @@ def sample_rows(
 
 def draw(logits: Tensor, luck: Tensor) -> Tensor:
     """One symbol a row of logits (B, V) by numbers in [0, 1) (B,); PAD where no symbol is possible."""
-    chances = (logits.double() - logits.double().amax(-1, keepdim=True)).exp()  # (B, V)
-    heaps = chances.cumsum(-1)
+    best = logits.amax(-1, keepdim=True)  # (B, 1)
+    heaps = (logits.double() - best).exp_().cumsum(-1)  # (B, V)
     # The first symbol whose heap rises above the mark: one of probability 0 adds nothing and is never it.
     chosen = torch.searchsorted(heaps, luck[:, None] * heaps[:, -1:], right=True)[:, 0]
-    possible = (logits > -torch.inf).any(-1)
-    return torch.where(possible, chosen, PAD)
+    return torch.where(best[:, 0] > -torch.inf, chosen, PAD)

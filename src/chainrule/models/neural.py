@@ -74,7 +74,7 @@ class Neural(nn.Module, Model):
 
     @contextmanager
     def answering(self) -> Iterator[None]:
-        learning = [module for module in self.modules() if module.training]
+        learning = [module for module in self.modules() if module.training] if self.training else []
         try:
             for module in learning:
                 module.training = False

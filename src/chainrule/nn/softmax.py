@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from chainrule.nn.int8 import packed, product
+from chainrule.nn.product import linear
 from chainrule.symbols import PAD
 
 CHUNK = 16 << 20  # bytes of logits held at once: they stay in the cache, and products are still large
@@ -63,7 +64,7 @@ class Output(nn.Module):
         """(…, D) -> (…, V), -inf for symbols that are never spoken."""
         if self.small is not None:
             return product(hidden, *self.small) + self._hushed()
-        return F.linear(hidden, self.weight, self._hushed())
+        return linear(hidden, self.weight, self._hushed())
 
     def loss(
         self, hidden: Tensor, targets: Tensor, label_smoothing: float = 0.0, coarse: bool = False

@@ -14,13 +14,15 @@ from chainrule.data.corpus import Corpus
 from chainrule.data.dataset import Prepared, prepare, suggest_codec
 from chainrule.data.sources import Given, ReadConfig, read
 from chainrule.errors import ConfigError
-from chainrule.judge.score import Score, score_ids
+from chainrule.judge.names import own_names
+from chainrule.judge.score import Score, score_ids, taste
 from chainrule.models.base import Model, ModelConfig
 from chainrule.models.registry import family
 from chainrule.progress import Progress
 from chainrule.progress import progress as shown
 from chainrule.train.config import TrainConfig
 
+TASTE = 16_384  # ids
 FIGURES = (
     "perplexity",
     "bits_per_symbol",
@@ -134,11 +136,18 @@ def _card(learnt: Model, prepared: Prepared, notes: tuple[str, ...]) -> dict[str
         },
         "reading": prepared.data.source.config.values(),
         "notes": list(notes),
-        "figures": {name: figures(_judge(learnt, part)) for name, part in parts.items() if part is not None},
+        "figures": {
+            name: own_names(figures(_judge(learnt, part)), learnt)
+            for name, part in parts.items()
+            if part is not None
+        },
     }
 
 
 def _judge(learnt: Model, part: Corpus) -> Score:
+    """On everything; a model that reads both ways, which is asked for one symbol at a time, on a taste of it."""
+    if learnt.reads == "both" and len(part.ids) > TASTE:
+        return score_ids(learnt, taste(part.ids, TASTE))
     return score_ids(learnt, part.ids, part.bytes, part.unknown)
 
 

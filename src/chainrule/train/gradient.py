@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from chainrule.data.batches import Batches, batches_for
+from chainrule.data.corpus import Corpus
 from chainrule.data.dataset import Prepared
 from chainrule.data.masked import Holes, masked_batches
 from chainrule.errors import BundleError, ConfigError, ModelError
@@ -65,13 +66,20 @@ def learn(
     with _enough_memory(folder):
         model = kind.seeded(settled.model, settled.train.seed)
         model.meet(prepared.train.ids)
-        batches = _batches(model, prepared, settled.train)
+        batches = _batches(model, prepared, prepared.train, settled.train)
         settle_threads(model, batches)
         with together() as group:
             if (settled.train.rows or ROWS) < group.size:
                 raise ConfigError(f"{group.size} processes share the rows: give --rows {group.size} or more.")
             trainer = Trainer(
-                model, batches, prepared.valid, settled.train, folder, began=began, together=group
+                model,
+                batches,
+                prepared.valid,
+                settled.train,
+                folder,
+                began=began,
+                together=group,
+                exam=_exam(model, prepared, settled.train),
             )
             _run(trainer, resume, progress)
     if folder is not None and is_chief():
@@ -134,17 +142,24 @@ def settle_threads(model: Neural, batches: Batches) -> None:
     torch.set_num_threads(1 if taken[1] < taken[most] else most)
 
 
-def _batches(model: Neural, prepared: Prepared, config: TrainConfig) -> Batches:
+def _batches(model: Neural, prepared: Prepared, part: Corpus, config: TrainConfig) -> Batches:
     """What the family learns from: what comes next, or what is hidden."""
     rows, span = config.rows or ROWS, config.span or SPAN
     carry = bool(getattr(model.config, "carry", False))
     if model.reads == "left":
-        return batches_for(prepared.train, rows, span, carry, config.seed, model.context)
+        return batches_for(part, rows, span, carry, config.seed, model.context)
     assert isinstance(model, Bert)
     begins = prepared.codec.begins() if model.config.whole_words else None
     holes = Holes(model.config.hidden_share, model.config.alphabet, begins)
     longest = model.config.context - (3 if model.config.pairs else 1)
-    return masked_batches(prepared.train, rows * span, longest, holes, model.config.pairs, config.seed)
+    return masked_batches(part, rows * span, longest, holes, model.config.pairs, config.seed)
+
+
+def _exam(model: Neural, prepared: Prepared, config: TrainConfig) -> Batches | None:
+    """Holes in the validation part, always the same ones: asking for every symbol in turn would take too long."""
+    if model.reads == "left" or prepared.valid is None:
+        return None
+    return _batches(model, prepared, prepared.valid, config)
 
 
 def _settled(settled: Settings, folder: Path | None, given: Collection[str], resume: bool) -> Settings:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from chainrule.errors import ConfigError
 
@@ -35,7 +35,7 @@ class Plan:
     every: int  # steps between two validations
     judged: int  # of the validation part so many ids are read each time
     reason: str  # a sentence for people
-    final: bool = False  # a budget is planned twice
+    final: bool = True  # a budget is planned twice
 
     def rate(self, step: int, peak: float) -> float:
         """The learning rate of a step: a short rise, then half a cosine down to almost nothing."""
@@ -61,4 +61,4 @@ def plan_budget(left: float, pace: float, done: int, epoch: int, reading: float,
     usable = max(0.0, MARGIN * left - VALIDATIONS * judged * reading)
     steps = max(done + 1, done + int(usable / max(pace, 1e-9)))
     reason = f"{steps:,} steps ({steps / max(1, epoch):.1f} epochs) fit the budget at {1 / pace:.1f} steps a second"
-    return plan_steps(steps, judged, reason)
+    return replace(plan_steps(steps, judged, reason), final=False)

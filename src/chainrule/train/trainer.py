@@ -21,10 +21,9 @@ from torch import Tensor
 from chainrule.data.batches import Batch, Batches
 from chainrule.data.corpus import Corpus
 from chainrule.errors import ModelError, Stopped
-from chainrule.judge.score import score_ids
+from chainrule.judge.score import score_ids, taste
 from chainrule.models.base import State
 from chainrule.models.neural import Neural
-from chainrule.symbols import BOS
 from chainrule.train.carried import detached, filled, interleaved, tensors
 from chainrule.train.checkpoint import Checkpoint, Journal, load, save
 from chainrule.train.config import TrainConfig
@@ -69,6 +68,7 @@ class Trainer:
     at: Progressing = field(default_factory=Progressing)
     began: float = field(default_factory=time.monotonic)  # what a budget counts from
     together: Together = ALONE
+    exam: Batches | None = None  # holes in the validation part, for models that read both ways
 
     def __post_init__(self) -> None:
         torch.manual_seed(self.config.seed + 1_000_003 * self.together.rank)
@@ -253,8 +253,23 @@ class Trainer:
         """Nats per symbol on about `most` ids of the validation part."""
         if self.valid is None:
             return self.at.nats / max(1, self.at.count)
+        if self.exam is not None:
+            return self._examined(self.exam, most)
         score = score_ids(self.model, taste(self.valid.ids, most))
         return score.bits_per_symbol * math.log(2.0)
+
+    def _examined(self, exam: Batches, most: int) -> float:
+        """Nats per hole of the first batches of an exam, about `most` ids."""
+        nats, holes, seen = 0.0, 0, 0
+        with self.model.answering():
+            for number in range(len(exam)):
+                batch = exam.batch(0, number)
+                tokens, targets = torch.from_numpy(batch.tokens), torch.from_numpy(batch.targets)
+                loss, _ = self.model.loss(tokens, targets, self.model.start(len(tokens)))
+                nats, holes, seen = nats + float(loss), holes + batch.symbols, seen + tokens.numel()
+                if seen >= most:
+                    break
+        return nats / max(1, holes)
 
     def _save_when_due(self) -> None:
         due = time.monotonic() - self.saved > 60 * self.config.minutes
@@ -313,22 +328,6 @@ class Trainer:
         if f"random/{self.together.rank}" in arrays:
             torch.set_rng_state(arrays[f"random/{self.together.rank}"])
         return True
-
-
-def taste(ids: np.ndarray, most: int, parts: int = 16) -> np.ndarray:
-    """About `most` ids from places spread evenly over all, whole sequences where they are short."""
-    if most >= len(ids):
-        return ids
-    starts = np.flatnonzero(ids == BOS)
-    begins = np.linspace(0, len(ids) - most // parts, parts).astype(np.int64)
-    ends = begins + most // parts
-    if len(starts) > 8 * parts:
-        begins, ends = (
-            starts[np.minimum(np.searchsorted(starts, at), len(starts) - 1)] for at in (begins, ends)
-        )
-    places = np.concatenate([np.arange(*pair) for pair in zip(begins, ends, strict=True)])
-    found = ids[np.unique(places)]
-    return found if found[0] == BOS else np.concatenate([ids[:1], found])
 
 
 def _under(arrays: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:

@@ -1,0 +1,36 @@
+"""The quick product is the product."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from chainrule.nn.product import FEW, linear
+
+
+@pytest.mark.parametrize("shape", [(1, 7), (FEW, 7), (FEW + 1, 7), (2, 3, 7), (0, 7), (1, 0, 7)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("bias", [True, False])
+def test_few_rows_and_many_give_what_torch_gives(
+    shape: tuple[int, ...], dtype: torch.dtype, bias: bool
+) -> None:
+    luck = torch.Generator().manual_seed(1)
+    vectors, weight, shift = (
+        torch.randn(*size, generator=luck).to(dtype) for size in (shape, (11, 7), (11,))
+    )
+    with torch.no_grad():
+        found = linear(vectors, weight, shift if bias else None)
+    torch.testing.assert_close(found, F.linear(vectors, weight, shift if bias else None))
+
+
+def test_what_is_never_spoken_stays_impossible() -> None:
+    shift = torch.tensor([0.0, -torch.inf, 1.0])
+    with torch.no_grad():
+        assert linear(torch.ones(1, 4), torch.ones(3, 4), shift).tolist() == [[4.0, -torch.inf, 5.0]]
+
+
+def test_gradients_flow_where_they_are_wanted() -> None:
+    weight = torch.ones(3, 4, requires_grad=True)
+    linear(torch.ones(1, 4), weight).sum().backward()
+    assert weight.grad is not None and weight.grad.eq(1.0).all()

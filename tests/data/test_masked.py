@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from chainrule.data.corpus import Corpus
-from chainrule.data.masked import FOLLOWS, STRANGER, Holes, masked_batches
-from chainrule.symbols import BOS, EOS, FIRST, MASK, PAD
+from chainrule.data.masked import Holes, masked_batches
+from chainrule.symbols import BOS, EOS, FIRST, FOLLOWS, MASK, PAD, STRANGER
 
 ALPHABET = 1000
 

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from chainrule.errors import ConfigError
-from chainrule.models.bert import FOLLOWS, STRANGER, Bert, BertConfig
+from chainrule.models.bert import Bert, BertConfig
 from chainrule.models.gpt import Gpt, GptConfig
 from chainrule.nn.tap import listening
-from chainrule.symbols import BOS, EOS, MASK, PAD
+from chainrule.symbols import BOS, EOS, FOLLOWS, MASK, PAD, STRANGER
 
 ROW = torch.tensor([[BOS, 5, 6, 7, 8, 5]])
 

@@ -6,10 +6,10 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from chainrule.nn.product import FEW, linear
+from chainrule.nn.product import linear
 
 
-@pytest.mark.parametrize("shape", [(1, 7), (FEW, 7), (FEW + 1, 7), (2, 3, 7), (0, 7), (1, 0, 7)])
+@pytest.mark.parametrize("shape", [(1, 7), (32, 7), (333, 7), (2, 3, 7), (0, 7), (1, 0, 7)])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
 @pytest.mark.parametrize("bias", [True, False])
 def test_few_rows_and_many_give_what_torch_gives(

@@ -12,10 +12,9 @@ import numpy as np
 
 from chainrule.data.batches import Batch, Buckets
 from chainrule.data.corpus import Corpus
-from chainrule.symbols import BOS, EOS, FIRST, MASK, PAD
+from chainrule.symbols import BOS, EOS, FIRST, FOLLOWS, MASK, PAD, STRANGER
 
 HIDDEN, REPLACED = 0.8, 0.1  # of those chosen
-STRANGER, FOLLOWS = 1, 2  # asked for at the place of BOS of a pair
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,7 @@ from chainrule.models.neural import Speaker
 from chainrule.models.registry import register
 from chainrule.models.sizing import transformer
 from chainrule.nn.attention import ACTIVATIONS, Block, Blocks, Sight
-from chainrule.symbols import EOS, PAD
-
-STRANGER, FOLLOWS = 1, 2  # what is asked for at the place of BOS; PAD: nothing
+from chainrule.symbols import EOS, PAD, STRANGER
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -90,9 +90,9 @@ class Output(nn.Module):
         real = torch.nonzero(targets != PAD).squeeze(1)  # (R,)
         hidden, targets = _real(hidden, targets)  # (R, D), (R,)
         with torch.no_grad():
-            products = _Products(hidden, weight, self._hushed())
-            for rows in products.parts:
-                logits = products.logits(rows)  # (n, V)
+            hushed, most = self._hushed(), max(FEWEST, CHUNK // (len(weight) * hidden.element_size()))
+            for rows in torch.split(torch.arange(len(hidden), device=hidden.device), most):
+                logits = linear(hidden[rows], weight, hushed)  # (n, V)
                 wanted = logits.gather(1, targets[rows, None]).squeeze(1)  # (n,)
                 found[real[rows]] = wanted - _normalise(logits)
         return found

@@ -86,7 +86,7 @@ def test_a_longer_text_than_it_holds_is_scored_in_stretches() -> None:
 )
 def test_sizes_that_do_not_fit_are_refused(options: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigError, match=words):
-        GptConfig(alphabet=9, **options)
+        Gpt(GptConfig(alphabet=9, **options))
 
 
 def test_both_sides_of_a_hole_matter() -> None:

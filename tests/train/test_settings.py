@@ -57,6 +57,14 @@ def test_a_window_with_direct_connections_keeps_two_tables() -> None:
     assert "tied" not in chosen("window", alphabet=10_000, direct=True)
 
 
+@pytest.mark.parametrize(
+    "given", [{"width": 100}, {"width": 6}, {"heads": 5}, {"heads": 12}, {"width": 90, "heads": 9}]
+)
+def test_heads_divide_the_width_whichever_is_given(given: dict[str, int]) -> None:
+    found = {**chosen("gpt", **given), **given}
+    assert found["width"] % (2 * found["heads"]) == 0
+
+
 def test_weights_are_counted_without_making_them() -> None:
     config = LstmConfig(alphabet=50, width=16, embedding=8, tied="yes")
     made = Lstm(config)

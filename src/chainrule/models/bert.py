@@ -52,6 +52,7 @@ class Bert(Speaker):
     sizes = staticmethod(transformer)
 
     def __init__(self, config: BertConfig) -> None:
+        config.check()
         super().__init__(config, config.width)
         self.context = config.context
         inner = config.inner or 4 * config.width

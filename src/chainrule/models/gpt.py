@@ -36,8 +36,8 @@ class TransformerConfig(NeuralConfig):
     activation: str = option("gelu-tanh", "inside a layer", choices=tuple(ACTIVATIONS))
     epsilon: float = option(1e-5, "keeps norms from dividing by nothing", low=0.0)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def check(self) -> None:
+        """Whether sizes fit together; asked when a model is made, for some may be left to be chosen."""
         if self.width % self.heads:
             raise ConfigError(
                 f"--heads {self.heads} does not divide --width {self.width}. Change one of them."
@@ -59,8 +59,8 @@ class GptConfig(TransformerConfig):
         "first", "first: normalise before looking and thinking; last: after adding", choices=("first", "last")
     )
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def check(self) -> None:
+        super().check()
         if self.positions == "rotary" and (self.width // self.heads) % 2:
             raise ConfigError("Rotary positions turn pairs of numbers: make --width / --heads even.")
 
@@ -83,6 +83,7 @@ class Gpt(Speaker):
     sizes = staticmethod(transformer)
 
     def __init__(self, config: GptConfig) -> None:
+        config.check()
         super().__init__(config, config.width, bias=False)
         self.context = config.context
         first, inner = config.norm == "first", config.inner or 4 * config.width

@@ -73,7 +73,7 @@ def recurrent(task: Task, given: Mapping[str, Any], weights: Weights) -> dict[st
 def transformer(task: Task, given: Mapping[str, Any], weights: Weights) -> dict[str, Any]:
     """Settings for layers of attention: the deeper the wider, and heads of 32 numbers."""
     ladder = [
-        {"layers": layers, "width": width, "heads": max(1, width // 32), "context": context, **sampled(task)}
+        {"layers": layers, **_headed(width, given), "context": context, **sampled(task)}
         for layers, width, context in TOWERS
     ]
     found, reading = choose(task, given, ladder, weights)
@@ -81,6 +81,16 @@ def transformer(task: Task, given: Mapping[str, Any], weights: Weights) -> dict[
     rows = max(8, paced["rows"] * paced["span"] // found["context"])
     chosen = found | paced | {"rows": rows, "span": found["context"]}
     return {name: value for name, value in chosen.items() if name not in given}
+
+
+def _headed(width: int, given: Mapping[str, Any]) -> dict[str, int]:
+    """A width and heads that divide it into even parts, whichever of the two was given."""
+    if "width" not in given:
+        parts = 2 * given.get("heads", 1)
+        width = -(-width // parts) * parts
+    width = given.get("width", width)
+    fitting = [heads for heads in range(1, max(1, width // 32) + 1) if width % (2 * heads) == 0]
+    return {"width": width, "heads": given.get("heads", max(fitting, default=1))}
 
 
 def _sized(task: Task, width: int) -> dict[str, Any]:

@@ -49,7 +49,9 @@ def import_hf(folder: Path | str) -> Bundle:
 def _config(form: Format, values: Values, codec: Tokenizer) -> Any:
     kind = family(form.family).Config
     try:
-        return kind(alphabet=codec.size, silent=codec.silent, **form.settings(values))
+        config: Any = kind(alphabet=codec.size, silent=codec.silent, **form.settings(values))
+        config.check()
+        return config
     except ConfigError as error:
         raise BundleError(f"{values.path} does not describe a model that can be imported: {error}") from error
 

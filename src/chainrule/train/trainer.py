@@ -24,6 +24,7 @@ from chainrule.errors import ModelError, Stopped
 from chainrule.judge.score import score_ids, taste
 from chainrule.models.base import State
 from chainrule.models.neural import Neural
+from chainrule.models.sizing import EPOCHS
 from chainrule.train.carried import detached, filled, interleaved, tensors
 from chainrule.train.checkpoint import Checkpoint, Journal, load, save
 from chainrule.train.config import TrainConfig
@@ -33,7 +34,6 @@ from chainrule.train.together import ALONE, Together
 
 WARM = 2  # the first steps warm up allocators and caches
 MEASURE = 20  # steps by which the speed is judged before a budget is turned into a plan
-EPOCHS = 10.0  # when neither budget nor length is given
 AVERAGED = 0.75  # of the steps are done when averaging begins
 
 

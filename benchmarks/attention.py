@@ -22,6 +22,7 @@ from torch import Tensor, nn
 
 from chainrule.data.batches import Batch, Streams
 from chainrule.decode.sample import greedy, sample_rows
+from chainrule.models.base import Model
 from chainrule.models.gpt import Gpt, GptConfig
 from chainrule.runtime import reuse_memory
 from chainrule.symbols import BOS
@@ -170,7 +171,7 @@ def decoding(
     other = theirs(model)
     start = torch.full((rows, 1), BOS)
 
-    def draw() -> None:
+    def draw(model: Model) -> None:
         if rows == 1:
             list(greedy(model, [BOS], length, stop=()))
         else:
@@ -180,11 +181,13 @@ def decoding(
         with torch.no_grad():
             other.generate(start, max_new_tokens=length, do_sample=rows > 1, min_new_tokens=length)
 
-    taken = in_turns({"ours": draw, "theirs": generate}, 5)
+    works = {"ours": partial(draw, model), "int8": partial(draw, model.compressed()), "theirs": generate}
+    taken = in_turns(works, 5)
     per = {name: 1000 * one / length for name, one in taken.items()}
-    ratio = taken["theirs"] / taken["ours"]
     name = f"{layers} x {width}, {alphabet:,} symbols, {rows} rows"
-    print(f"| {name} | {per['ours']:.2f} ms | {per['theirs']:.2f} ms | {ratio:.2f}x |")
+    ratios = {one: taken["theirs"] / taken[one] for one in ("ours", "int8")}
+    figures = [f"{per[one]:.2f} ms | {ratios[one]:.2f}x" for one in ratios]
+    print(f"| {name} | {per['theirs']:.2f} ms | {' | '.join(figures)} |")
 
 
 def main() -> None:
@@ -192,7 +195,7 @@ def main() -> None:
     reuse_memory()
     if "--decoding" not in sys.argv:
         training()
-    print("\n| decoding | ours, a step | transformers, a step | ratio |\n|---|---|---|---|")
+    print("\n| decoding, a step | transformers | ours | ratio | int8 | ratio |\n|---|---|---|---|---|---|")
     decoding(6, 384, 6, 8_000, 1, 200)
     decoding(6, 384, 6, 8_000, 16, 100)
     decoding(12, 768, 12, 50_257, 1, 60)

@@ -14,17 +14,19 @@ A = TypeVar("A")
 R = TypeVar("R")
 
 
-def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+def compiled(function: Callable[..., Any], any_order: bool = False) -> Callable[..., Any]:
     """Compile a kernel with numba on first use, keep the machine code on disk, and release the GIL inside.
 
-    Where neither the installation nor the home folder can be written, the kernel is compiled anew in every process.
+    Sums may be taken in `any_order`, several numbers at a time; infinities and NaN stay what they are. Where neither
+    the installation nor the home folder can be written, the kernel is compiled anew in every process.
     """
     import numba
 
+    loose = {"reassoc", "contract", "nsz"} if any_order else False
     try:
-        return cast(Callable[..., Any], numba.njit(nogil=True, cache=True)(function))
+        return cast(Callable[..., Any], numba.njit(nogil=True, cache=True, fastmath=loose)(function))
     except RuntimeError:  # numba: "no locator available"
-        return cast(Callable[..., Any], numba.njit(nogil=True)(function))
+        return cast(Callable[..., Any], numba.njit(nogil=True, fastmath=loose)(function))
 
 
 def threads() -> int:

@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from chainrule.nn.product import linear
+from chainrule.nn.product import Linear, linear
 
 
 @pytest.mark.parametrize("shape", [(1, 7), (32, 7), (333, 7), (2, 3, 7), (0, 7), (1, 0, 7)])
@@ -34,3 +34,22 @@ def test_gradients_flow_where_they_are_wanted() -> None:
     weight = torch.ones(3, 4, requires_grad=True)
     linear(torch.ones(1, 4), weight).sum().backward()
     assert weight.grad is not None and weight.grad.eq(1.0).all()
+
+
+@pytest.mark.parametrize("rows", [1, 3, 4, 5])
+@pytest.mark.parametrize("size", [(300, 257), (5001, 450)])  # by one thread, and divided among several
+def test_large_matrices_give_what_torch_gives(rows: int, size: tuple[int, int]) -> None:
+    luck = torch.Generator().manual_seed(1)
+    vectors, weight = torch.randn(rows, size[1], generator=luck), torch.randn(*size, generator=luck)
+    bias = torch.randn(size[0], generator=luck)
+    bias[7] = -torch.inf
+    layer = Linear(size[1], size[0])
+    with torch.no_grad():
+        layer.weight.copy_(weight)
+        layer.bias.copy_(bias)
+        for given in (vectors, vectors[:, None], vectors.t().contiguous().t()):
+            torch.testing.assert_close(layer(given), F.linear(given, weight, bias), atol=1e-4, rtol=1e-4)
+        turned = weight.t().contiguous().t()  # the same numbers in another order
+        torch.testing.assert_close(
+            linear(vectors, turned, bias), F.linear(vectors, weight, bias), atol=1e-4, rtol=1e-4
+        )

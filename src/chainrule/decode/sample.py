@@ -79,17 +79,24 @@ def sample_rows(
 ) -> Iterator[list[int]]:
     """Continue `prompt` in `rows` ways side by side: each step gives an id a row, PAD for rows that ended."""
     cursor = begin(model, prompt, source).select(torch.zeros(rows, dtype=torch.long, device=model.device))
-    going = torch.arange(rows)
+    going, ends = torch.arange(rows), torch.tensor([PAD, *stop])
     for left in range(length - 1, -1, -1):
         # One number for every row, ended or not: a row's luck does not depend on when the others end.
         luck = torch.rand(rows, generator=generator, dtype=torch.float64)
-        drawn = draw(filters(without(cursor.logits.cpu(), never)), luck[going])  # (going,)
+        logits = without(cursor.logits.cpu(), never)
+        drawn = surest(logits) if filters.temperature == 0 else draw(filters(logits), luck[going])  # (going,)
         yield torch.full((rows,), PAD).index_put((going,), drawn).tolist()
-        on = torch.isin(drawn, torch.tensor([PAD, *stop]), invert=True).nonzero()[:, 0]
+        on = torch.isin(drawn, ends, invert=True).nonzero()[:, 0]
         if not left or not len(on):
             return
         going = going[on]
         cursor = advance(model, cursor, on.to(model.device), drawn[on].to(model.device))
+
+
+def surest(logits: Tensor) -> Tensor:
+    """The best symbol a row of logits (B, V), the lowest id of equally good ones; PAD where none is possible."""
+    best, chosen = logits.max(-1)  # (B,) each
+    return torch.where(best > -torch.inf, chosen, PAD)
 
 
 def draw(logits: Tensor, luck: Tensor) -> Tensor:

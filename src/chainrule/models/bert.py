@@ -21,6 +21,7 @@ from chainrule.models.neural import Speaker
 from chainrule.models.registry import register
 from chainrule.models.sizing import transformer
 from chainrule.nn.attention import ACTIVATIONS, Block, Blocks, Sight
+from chainrule.nn.product import Linear
 from chainrule.symbols import EOS, PAD, STRANGER
 
 
@@ -63,10 +64,10 @@ class Bert(Speaker):
             Block(config.width, config.heads, inner, config.activation, False, config.dropout, config.epsilon)
             for _ in range(config.layers)
         )
-        self.guess = nn.Linear(config.width, config.width)
+        self.guess = Linear(config.width, config.width)
         self.guess_norm = nn.LayerNorm(config.width, config.epsilon)
-        self.pool = nn.Linear(config.width, config.width)
-        self.follows = nn.Linear(config.width, 2)
+        self.pool = Linear(config.width, config.width)
+        self.follows = Linear(config.width, 2)
         self.apply(begin)
 
     @classmethod

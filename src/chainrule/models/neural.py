@@ -20,6 +20,7 @@ from chainrule.models.base import BATCH, Forecast, Model, ModelConfig, State, sc
 from chainrule.models.sizing import EPOCHS, MOST, Task, recurrent, spoken
 from chainrule.nn.dropout import Dropout, embed
 from chainrule.nn.int8 import compress
+from chainrule.nn.product import Linear
 from chainrule.nn.softmax import START, Output, coarse_pays
 
 PROCESS, STARTING = 400_000_000, 4.0  # bytes and seconds that torch takes before anything is learnt
@@ -60,12 +61,10 @@ class Neural(nn.Module, Model):
 
     def compressed(self) -> Self:
         model = deepcopy(self)
-        layers = compress(model)
+        compress(model)
         for part in model.modules():
             if isinstance(part, Output):
                 part.compress()
-        if not layers:
-            raise ModelError(f"A {self.family} has no layers that eight bits make faster. Leave out --int8.")
         return model
 
     @property
@@ -185,7 +184,7 @@ class Speaker(Neural):
         self.embedding = nn.Embedding(config.alphabet, config.vector)
         nn.init.uniform_(self.embedding.weight, -START, START)
         fits = not config.shared or spoken_from == config.vector
-        self.bridge = nn.Identity() if fits else nn.Linear(spoken_from, config.vector, bias=False)
+        self.bridge = nn.Identity() if fits else Linear(spoken_from, config.vector, bias=False)
         table = self.embedding.weight if config.shared else None
         width = config.vector if config.shared else spoken_from
         self.output = Output(width, config.alphabet, config.silent, table, bias)

@@ -15,6 +15,7 @@ from chainrule.models.base import ModelConfig, State
 from chainrule.models.neural import CarryingConfig, Speaker
 from chainrule.models.registry import register
 from chainrule.models.sizing import Task
+from chainrule.nn.product import Linear
 from chainrule.nn.recurrent import lengths_of
 from chainrule.symbols import PAD
 
@@ -54,7 +55,7 @@ class Window(Speaker):
         seen = config.window * config.vector
         super().__init__(config, config.width + (seen if config.direct else 0))
         inputs = [seen, *[config.width] * (config.layers - 1)]
-        self.layers = nn.ModuleList(nn.Linear(size, config.width) for size in inputs)
+        self.layers = nn.ModuleList(Linear(size, config.width) for size in inputs)
 
     @classmethod
     def tiny(cls, seed: int = 0) -> Self:

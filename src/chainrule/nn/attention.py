@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from chainrule.nn import tap
 from chainrule.nn.dropout import Dropout
 from chainrule.nn.position import rotated
+from chainrule.nn.product import Linear
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "gelu": F.gelu,
@@ -94,12 +95,12 @@ class Attention(nn.Module):
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
         self.heads = heads
-        self.asked = nn.Linear(width, 3 * width)  # queries, keys, values
-        self.answer = nn.Linear(width, width)
+        self.asked = Linear(width, 3 * width)  # queries, keys, values
+        self.answer = Linear(width, width)
 
     def start(self, batch: int) -> Past:
         """Having read nothing."""
-        width, device = self.answer.in_features, self.answer.weight.device
+        width, device = self.answer.in_features, self.answer.bias.device
         empty = torch.empty(batch, self.heads, 0, width // self.heads, device=device)
         return Past(empty, empty)
 
@@ -148,8 +149,8 @@ class Block(nn.Module):
         super().__init__()
         self.attention = Attention(width, heads)
         self.attention_norm = nn.LayerNorm(width, epsilon)
-        self.wide = nn.Linear(width, inner)
-        self.narrow = nn.Linear(inner, width)
+        self.wide = Linear(width, inner)
+        self.narrow = Linear(inner, width)
         self.thought_norm = nn.LayerNorm(width, epsilon)
         self.activation = activation
         self.first = first

@@ -1,60 +1,84 @@
 """Weights in eight bits: a quarter of the memory to read, and reading weights is what one stream waits for.
 
-Every row of a matrix has a scale of its own; vectors and sums stay as they are. For few rows at a time torch multiplies
-with the small weights directly, for many they are unpacked first.
+Every row of a matrix has a scale of its own, and so has every vector it is multiplied with: sums of whole numbers are
+exact, so an answer does not depend on what else is answered beside it.
 """
 
 from __future__ import annotations
+
+import warnings
+from functools import cache
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-FEW = 16  # rows that are multiplied directly
+TOP = 127.0  # the largest of the whole numbers
+HALF = 63.0  # for vectors, on machines whose products of bytes overflow
+LEAST = 1e-12  # a row of zeros has a scale, too
 
 
-def packed(weight: Tensor) -> tuple[Tensor, Tensor]:
+class Matrix:
     """A matrix (N, D) as whole numbers from -127 to 127, and what one of them is worth in each row (N,)."""
-    scale = weight.abs().amax(1).clamp(min=1e-12) / 127.0
-    return (weight / scale[:, None]).round().to(torch.int8), scale
 
+    def __init__(self, weight: Tensor) -> None:
+        scale = weight.abs().amax(1).clamp(min=LEAST) / TOP
+        self.size = weight.shape[0]
+        self.packed = _packed(weight, scale) if _has_kernels() else None
+        if self.packed is None:
+            self.scale, self.whole = scale, (weight / scale[:, None]).round().to(torch.int8)
 
-def product(vectors: Tensor, weight: Tensor, scale: Tensor) -> Tensor:
-    """Vectors (…, D) times the transposed matrix (N, D): (…, N)."""
-    rows = vectors.reshape(-1, vectors.shape[-1])
-    if len(rows) > FEW:
-        return F.linear(vectors, weight.to(vectors.dtype) * scale.to(vectors.dtype)[:, None])
-    found = torch._weight_int8pack_mm(rows, weight, scale.to(rows.dtype))
-    return found.view(*vectors.shape[:-1], len(weight))
+    def times(self, vectors: Tensor) -> Tensor:
+        """Vectors (…, D) times the transposed matrix: (…, N)."""
+        if self.packed is None:
+            return F.linear(vectors, self.whole.to(vectors.dtype) * self.scale[:, None])
+        rows = vectors.reshape(-1, vectors.shape[-1])  # (M, D)
+        worth = rows.abs().amax(1, keepdim=True).clamp_(min=LEAST).div_(_top())  # (M, 1)
+        multiply = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32
+        found: Tensor = multiply(rows / worth, 1.0, 128, self.packed)  # (M, N)
+        return found.mul_(worth).view(*vectors.shape[:-1], self.size)
 
 
 class Int8Linear(nn.Module):
     """Stands where an nn.Linear stood; it answers, and learns no more."""
 
-    weight: Tensor  # (N, D) int8
-    scale: Tensor  # (N,)
     bias: Tensor | None
 
     def __init__(self, layer: nn.Linear) -> None:
         super().__init__()
-        weight, scale = packed(layer.weight.detach())
+        self.matrix = Matrix(layer.weight.detach())
         self.in_features, self.out_features = layer.in_features, layer.out_features
-        self.register_buffer("weight", weight)
-        self.register_buffer("scale", scale)
         self.register_buffer("bias", None if layer.bias is None else layer.bias.detach().clone())
 
     def forward(self, vectors: Tensor) -> Tensor:
-        found = product(vectors, self.weight, self.scale)
-        return found if self.bias is None else found + self.bias
+        found = self.matrix.times(vectors)
+        return found if self.bias is None else found.add_(self.bias)
 
 
-def compress(module: nn.Module) -> int:
-    """Put small weights in the place of every linear layer inside; gives how many layers there were."""
-    count = 0
+def compress(module: nn.Module) -> None:
+    """Put small weights in the place of every linear layer inside."""
     for name, part in list(module.named_children()):
         if isinstance(part, nn.Linear):
             setattr(module, name, Int8Linear(part))
-            count += 1
         else:
-            count += compress(part)
-    return count
+            compress(part)
+
+
+@cache
+def _has_kernels() -> bool:
+    """Whether torch was built with products of bytes for this kind of machine."""
+    return torch.backends.quantized.engine in ("x86", "fbgemm")
+
+
+@cache
+def _top() -> float:
+    return TOP if torch.cpu._is_vnni_supported() else HALF
+
+
+def _packed(weight: Tensor, scale: Tensor) -> object:
+    """In the order in which the products want to read it."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="torch.quantize_per_tensor", category=UserWarning)
+        zero = torch.zeros(len(weight), dtype=torch.long)
+        whole = torch.quantize_per_channel(weight.float(), scale.double(), zero, 0, torch.qint8)
+    return torch.ops.quantized.linear_prepack(whole, None)

@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from chainrule.nn.int8 import packed, product
+from chainrule.nn.int8 import Matrix
 from chainrule.nn.product import linear
 from chainrule.symbols import PAD
 
@@ -53,18 +53,16 @@ class Output(nn.Module):
         mask[list(silent)] = True
         self.register_buffer("silent", mask, persistent=False)
         self.register_buffer("proposal", _zipf(~mask), persistent=False)
-        self.small: tuple[Tensor, Tensor] | None = None  # the weight in eight bits, and its scales
+        self.small: Matrix | None = None  # the weight in eight bits
         self._chances: dict[int, Tensor] = {}  # by number of samples; only saves work
 
     def compress(self) -> None:
         """Answer with weights in eight bits from now on."""
-        self.small = packed(self.weight.detach())
+        self.small = Matrix(self.weight.detach())
 
     def logits(self, hidden: Tensor) -> Tensor:
         """(…, D) -> (…, V), -inf for symbols that are never spoken."""
-        if self.small is not None:
-            return product(hidden, *self.small) + self._hushed()
-        return linear(hidden, self.weight, self._hushed())
+        return self._product(hidden, self._hushed())
 
     def loss(
         self, hidden: Tensor, targets: Tensor, label_smoothing: float = 0.0, coarse: bool = False
@@ -83,16 +81,13 @@ class Output(nn.Module):
 
     def score(self, hidden: Tensor, targets: Tensor) -> Tensor:
         """Log-probability (N,) of each target, 0 where it is PAD; without gradients."""
-        weight = self.weight
-        if self.small is not None:
-            weight = self.small[0].to(hidden.dtype) * self.small[1][:, None]  # type: ignore[assignment]
         found = torch.zeros(targets.shape, dtype=hidden.dtype, device=hidden.device)
         real = torch.nonzero(targets != PAD).squeeze(1)  # (R,)
         hidden, targets = _real(hidden, targets)  # (R, D), (R,)
         with torch.no_grad():
-            hushed, most = self._hushed(), max(FEWEST, CHUNK // (len(weight) * hidden.element_size()))
+            hushed, most = self._hushed(), max(FEWEST, CHUNK // (len(self.weight) * hidden.element_size()))
             for rows in torch.split(torch.arange(len(hidden), device=hidden.device), most):
-                logits = linear(hidden[rows], weight, hushed)  # (n, V)
+                logits = self._product(hidden[rows], hushed)  # (n, V)
                 wanted = logits.gather(1, targets[rows, None]).squeeze(1)  # (n,)
                 found[real[rows]] = wanted - _normalise(logits)
         return found
@@ -137,6 +132,12 @@ class Output(nn.Module):
         if known is None or known.dtype != self.bias.dtype or known.device != self.bias.device:
             known = self._chances[samples] = _chances(self.proposal, samples).to(self.bias)
         return known
+
+    def _product(self, hidden: Tensor, bias: Tensor) -> Tensor:
+        """(…, D) -> (…, V)."""
+        if self.small is None:
+            return linear(hidden, self.weight, bias)
+        return self.small.times(hidden).add_(bias)
 
     def _hushed(self) -> Tensor:
         """Silence costs nothing when it is in the bias."""
@@ -196,7 +197,7 @@ class _Products:
 
     def __init__(self, hidden: Tensor, weight: Tensor, bias: Tensor) -> None:
         self.hidden, self.weight, self.bias = hidden, weight, bias  # (N, D), (V, D), (V,)
-        most = max(FEWEST, CHUNK // (len(weight) * hidden.element_size()))
+        most = max(FEWEST, CHUNK // (len(self.weight) * hidden.element_size()))
         count = max(1, -(-len(hidden) // most))
         self.size = max(1, -(-len(hidden) // count))
         columns = -(-len(weight) // LINE) * LINE

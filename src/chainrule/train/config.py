@@ -31,6 +31,9 @@ class TrainConfig(Config):
     average: bool = option(False, "use the average of the weights of the last quarter of the steps")
     label_smoothing: float = option(0.0, "share of each target spread over all symbols", low=0, high=0.9)
     tensorboard: bool = option(False, "also write the run for TensorBoard, beside its checkpoints")
+    shard: bool = option(
+        False, "divide weights, gradients and what the optimiser remembers among the processes of torchrun"
+    )
     minutes: float = option(5.0, "between two checkpoints", low=0)
     seed: int = option(1, "of everything random")
 

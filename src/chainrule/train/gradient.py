@@ -23,7 +23,6 @@ from chainrule.errors import BundleError, ConfigError, ModelError
 from chainrule.models.bert import Bert
 from chainrule.models.neural import Neural
 from chainrule.progress import Progress, Step
-from chainrule.runtime import reuse_memory
 from chainrule.train.board import Board
 from chainrule.train.checkpoint import FILE
 from chainrule.train.config import TrainConfig
@@ -31,7 +30,7 @@ from chainrule.train.settings import FILE as SETTINGS
 from chainrule.train.settings import Settings, settle
 from chainrule.train.settings import load as load_settings
 from chainrule.train.settings import save as save_settings
-from chainrule.train.together import is_chief, together
+from chainrule.train.together import is_chief, processes, together
 from chainrule.train.trainer import Trainer
 
 ROWS, SPAN = 16, 64
@@ -61,17 +60,21 @@ def learn(
     Settings that are not `given` are chosen for the data and the time.
     """
     began = time.monotonic()
-    reuse_memory()
-    settled = _settled(settle(kind, settings, config, prepared, given), folder, given, resume)
+    asked = settle(kind, settings, config, prepared, given)
+    _trainer(kind, asked)  # refuses what cannot be, before anything is written
+    settled = _settled(asked, folder, given, resume)
+    make = _trainer(kind, settled)
+    make.prepare_memory()
     with _enough_memory(folder):
         model = kind.seeded(settled.model, settled.train.seed)
         model.meet(prepared.train.ids)
         batches = _batches(model, prepared, prepared.train, settled.train)
-        settle_threads(model, batches)
+        if not settled.train.shard:  # there it would hold all gradients once; torchrun says how many threads
+            settle_threads(model, batches)
         with together() as group:
             if (settled.train.rows or ROWS) < group.size:
                 raise ConfigError(f"{group.size} processes share the rows: give --rows {group.size} or more.")
-            trainer = Trainer(
+            trainer = make(
                 model,
                 batches,
                 prepared.valid,
@@ -86,7 +89,17 @@ def learn(
         (folder / FILE).unlink(missing_ok=True)
     facts = {"steps": trainer.at.step, "best": trainer.at.best, "seconds": time.monotonic() - trainer.began}
     notes = (settled.chosen, trainer.plan.reason) if settled.chosen else (trainer.plan.reason,)
-    return Learnt(model, notes, {"training": facts, "settings": settled.train.values()})
+    return Learnt(trainer.model, notes, {"training": facts, "settings": settled.train.values()})
+
+
+def _trainer(kind: type[Neural], settings: Settings) -> type[Trainer]:
+    """Who trains: with the whole model in every process, or with a part of it in each."""
+    if not settings.train.shard:
+        return Trainer
+    from chainrule.train.shard import Sharded, check
+
+    check(kind, settings.model, processes())
+    return Sharded
 
 
 def _run(trainer: Trainer, resume: bool, progress: Progress) -> None:

@@ -5,14 +5,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import torch
 from torch import Tensor
 
 
+def own(tensor: Tensor) -> Tensor:
+    """This process's part of a tensor that is divided among processes; else the tensor itself."""
+    part: Callable[[], Tensor] | None = getattr(tensor, "to_local", None)
+    return tensor if part is None else part()
+
+
 class AdamW:
-    """Adam with decoupled weight decay; vectors (biases, norms) are not decayed."""
+    """Adam with decoupled weight decay; vectors (biases, norms) are not decayed.
+
+    Of a parameter that is divided among processes, each moves its own part, and remembers nothing of the others.
+    """
 
     def __init__(
         self, parameters: Iterable[Tensor], decay: float, betas: tuple[float, float] = (0.9, 0.99)
@@ -23,8 +32,8 @@ class AdamW:
             ([one for one in found if one.dim() <= 1], 0.0),
         ]
         self.betas = betas
-        self.first = {one: torch.zeros_like(one) for one in found}
-        self.second = {one: torch.zeros_like(one) for one in found}
+        self.first = {one: torch.zeros_like(own(one)) for one in found}
+        self.second = {one: torch.zeros_like(own(one)) for one in found}
         self.steps = torch.zeros(())
 
     @property
@@ -32,11 +41,12 @@ class AdamW:
         """All that is learnt."""
         return [one for group, _ in self.groups for one in group]
 
+    @torch.no_grad()
     def zero(self) -> None:
         """Forget the gradients, keeping their memory."""
         for one in self.parameters:
             if one.grad is not None:
-                one.grad.zero_()
+                own(one.grad).zero_()
 
     @torch.no_grad()
     def step(self, rate: float) -> None:
@@ -46,8 +56,8 @@ class AdamW:
             moving = [one for one in group if one.grad is not None]
             if moving:
                 torch._fused_adamw_(
-                    moving,
-                    [one.grad for one in moving],  # type: ignore[misc]
+                    [own(one) for one in moving],
+                    [own(one.grad) for one in moving if one.grad is not None],
                     [self.first[one] for one in moving],
                     [self.second[one] for one in moving],
                     [],

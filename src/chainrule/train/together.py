@@ -75,8 +75,28 @@ class Together:
         torch.distributed.all_gather_object(held, value)
         return held
 
+    def block(self, rows: int) -> slice:
+        """Which of so many rows are this process's, when each has a block of them, the last ones perhaps none."""
+        each = -(-rows // self.size)
+        return slice(self.rank * each, (self.rank + 1) * each)
+
+    def joined(self, own: Tensor) -> Tensor:
+        """The whole of a tensor of which every process has its block of rows."""
+        rows = int(self.total([len(own)])[0])
+        each = -(-rows // self.size)
+        padded = own.new_zeros(each, *own.shape[1:])
+        padded[: len(own)] = own
+        found = own.new_empty(self.size, *padded.shape)
+        torch.distributed.all_gather(list(found), padded)
+        return found.flatten(0, 1)[:rows]
+
 
 ALONE = Together()
+
+
+def processes() -> int:
+    """How many torchrun started; 1 without torchrun."""
+    return int(os.environ.get("WORLD_SIZE", "1")) if "MASTER_ADDR" in os.environ else 1
 
 
 def is_chief() -> bool:
@@ -87,8 +107,8 @@ def is_chief() -> bool:
 @contextmanager
 def together() -> Iterator[Together]:
     """The processes that torchrun started; this one alone without torchrun."""
-    size = int(os.environ.get("WORLD_SIZE", "1"))
-    if size == 1 or "MASTER_ADDR" not in os.environ:
+    size = processes()
+    if size == 1:
         yield ALONE
         return
     rank = _join(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))

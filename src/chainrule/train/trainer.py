@@ -25,6 +25,7 @@ from chainrule.judge.score import score_ids, taste
 from chainrule.models.base import State
 from chainrule.models.neural import Neural
 from chainrule.models.sizing import EPOCHS
+from chainrule.runtime import reuse_memory
 from chainrule.train.carried import detached, filled, interleaved, tensors
 from chainrule.train.checkpoint import Checkpoint, Journal, load, save
 from chainrule.train.config import TrainConfig
@@ -77,6 +78,11 @@ class Trainer:
         self.best: dict[str, Tensor] = {}
         self.mean: dict[str, Tensor] = {}
         self.saved = time.monotonic()
+
+    @staticmethod
+    def prepare_memory() -> None:
+        """Before anything large is made."""
+        reuse_memory()
 
     def run(self) -> None:
         """Train to the end of the plan, then leave the best weights in the model."""
@@ -173,9 +179,7 @@ class Trainer:
         count = max(1, sum(batch.symbols for batch in batches))
         self.optimizer.zero()
         [nats] = self.together.total([sum(self._learn_from(batch, count) for batch in batches)])
-        self.together.add_gradients(self.model.parameters())
-        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip or math.inf)
-        self._check(nats, float(norm))
+        self._check(nats, self._clip())
         self.optimizer.step(rate)
         self.at.step += 1
         if self.at.step > WARM:
@@ -190,12 +194,30 @@ class Trainer:
         own = self.together.share(batch)
         tokens, targets = torch.from_numpy(own.tokens), torch.from_numpy(own.targets)  # (B, T)
         if not len(tokens):
-            return 0.0
+            return self._idle(batch)
         state = self.model.start(len(tokens)) if self.state is None or not batch.goes_on else self.state
         loss, state = self.model.loss(tokens, targets, state, self.config.label_smoothing)
         (loss / count).backward()  # type: ignore[no-untyped-call]
         self.state = detached(state) if self.model.context is None else None
         return float(loss.detach())
+
+    def _idle(self, batch: Batch) -> float:
+        """Nothing to learn from: there are more processes than rows."""
+        self.state = self.model.start(0) if self.model.context is None else None
+        return 0.0
+
+    def _clip(self) -> float:
+        """Add up the gradients of all processes and scale down what is too large; gives the norm before."""
+        self.together.add_gradients(self.model.parameters())
+        return float(torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip or math.inf))
+
+    def _weights(self) -> dict[str, Tensor]:
+        """The weights this process holds, by name."""
+        return self.model.state_dict()
+
+    def _take(self, weights: dict[str, Tensor]) -> None:
+        """Go on with these."""
+        self.model.load_state_dict(weights)
 
     @property
     def _peak(self) -> float:
@@ -216,7 +238,7 @@ class Trainer:
             return
         self.at.averaged += 1
         with torch.no_grad():
-            for name, value in self.model.state_dict().items():
+            for name, value in self._weights().items():
                 mean = self.mean.setdefault(name, value.clone())
                 mean += (value - mean) / self.at.averaged
 
@@ -226,7 +248,7 @@ class Trainer:
             judged = self._loss_on_valid(self.plan.judged)
             better = judged <= self.at.best or not self.best
             if better:
-                self.best = {name: value.clone() for name, value in self.model.state_dict().items()}
+                self.best = {name: value.clone() for name, value in self._weights().items()}
         self.at.best = min(self.at.best, judged)
         self.at.since = 0 if better else self.at.since + 1
         line = {"step": self.at.step, "train": self.at.nats / max(1, self.at.count), "valid": judged}
@@ -242,12 +264,12 @@ class Trainer:
         if not self.mean:
             yield
             return
-        own = {name: value.clone() for name, value in self.model.state_dict().items()}
-        self.model.load_state_dict(self.mean)
+        own = {name: value.clone() for name, value in self._weights().items()}
+        self._take(self.mean)
         try:
             yield
         finally:
-            self.model.load_state_dict(own)
+            self._take(own)
 
     def _loss_on_valid(self, most: int) -> float:
         """Nats per symbol on about `most` ids of the validation part."""
@@ -283,7 +305,7 @@ class Trainer:
 
     def _finish(self) -> None:
         if self.best:
-            self.model.load_state_dict(self.best)
+            self._take(self.best)
         self.model.eval()
 
     def _save(self) -> None:
@@ -295,7 +317,7 @@ class Trainer:
 
     def snapshot(self) -> Checkpoint:
         """Everything that decides what happens next."""
-        arrays = {f"model/{name}": value for name, value in self.model.state_dict().items()}
+        arrays = {f"model/{name}": value for name, value in self._weights().items()}
         arrays |= {f"best/{name}": value for name, value in self.best.items()}
         arrays |= {f"mean/{name}": value for name, value in self.mean.items()}
         arrays |= {f"optimizer/{name}": value for name, value in self.optimizer.state().items()}
@@ -304,19 +326,26 @@ class Trainer:
             arrays |= {f"state/{number}": interleaved(rows) for number, rows in enumerate(shares)}
         luck = self.together.gathered(torch.get_rng_state())
         arrays |= {f"random/{rank}": one for rank, one in enumerate(luck)}
-        plain = {name: value.detach().cpu().numpy() for name, value in arrays.items()}
         passed = self.at.passed + time.monotonic() - self.began
-        return Checkpoint(plain, asdict(self.at) | {"passed": passed})
+        return Checkpoint(self._whole(arrays), asdict(self.at) | {"passed": passed})
+
+    def _whole(self, arrays: dict[str, Tensor]) -> dict[str, np.ndarray]:
+        """What this process holds, as a checkpoint has it."""
+        return {name: value.detach().cpu().numpy() for name, value in arrays.items()}
+
+    def _own(self, name: str, array: np.ndarray) -> np.ndarray:
+        """What this process holds of an array of a checkpoint."""
+        return np.array(array)
 
     def restore(self) -> bool:
         """Go back to where the run in the folder stopped; False if it has no checkpoint."""
         found = load(self.folder) if self.folder else None
         if found is None:
             return False
-        arrays = {name: torch.from_numpy(np.array(array)) for name, array in found.arrays.items()}
+        arrays = {name: torch.from_numpy(self._own(name, array)) for name, array in found.arrays.items()}
         self.at = Progressing(**found.facts)
         torch.set_num_threads(self.at.threads)
-        self.model.load_state_dict(_under(arrays, "model/"))
+        self._take(_under(arrays, "model/"))
         self.best, self.mean = _under(arrays, "best/"), _under(arrays, "mean/")
         self.optimizer.restore(_under(arrays, "optimizer/"))
         held = _under(arrays, "state/")

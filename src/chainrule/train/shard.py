@@ -1,0 +1,159 @@
+"""A model too large for one process: each of several holds a part of every weight, of its gradient and of its memory.
+
+torch's FSDP does the work: before a block computes, the others' parts of its weights are fetched, and dropped when it
+has; gradients are added up on the way to the processes that own them. Every parameter is divided by its rows, and what
+the trainer keeps (best and averaged weights, what the optimiser remembers) are a process's own rows, as plain tensors.
+Only checkpoints and the finished model are whole.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import math
+import tempfile
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import FSDPModule, fully_shard, register_fsdp_forward_method
+
+from chainrule.data.batches import Batch
+from chainrule.errors import ConfigError
+from chainrule.models.base import ModelConfig
+from chainrule.models.neural import Neural
+from chainrule.nn.attention import Block
+from chainrule.runtime import reuse_memory
+from chainrule.train.optimizer import own
+from chainrule.train.trainer import Trainer
+
+LARGE = 1 << 21  # bytes; smaller pieces of memory are kept for the next time when they are free
+CALLS = ("loss", "score")  # what the trainer and the judge call; everything else is called by these
+
+
+def check(kind: type[Neural], config: ModelConfig, processes: int) -> None:
+    """Refuse what cannot be divided, or among nobody."""
+    if processes == 1:
+        raise ConfigError(
+            "--shard divides a model among several processes, and there is one. Start it with "
+            "torchrun --standalone --nproc-per-node 2 -m chainrule.cli fit …, or train without --shard."
+        )
+    with torch.device("meta"):  # no memory
+        blocks = _blocks(kind(config))
+    if not blocks:
+        raise ConfigError(
+            f"--shard divides models made of blocks, such as gpt and bert; the family '{kind.family}' has none. "
+            "Train it without --shard: every process then holds all of it."
+        )
+
+
+def divide(model: Neural, processes: int) -> None:
+    """Leave a part of every parameter in each process; blocks are fetched one at a time, the rest together."""
+    mesh = init_device_mesh("cpu", (processes,))
+    for part in (*_blocks(model), model):
+        fully_shard(part, mesh=mesh)
+        assert isinstance(part, FSDPModule)
+        part.set_gradient_divide_factor(1.0)  # a loss is divided by the symbols of all processes already
+        part.set_force_sum_reduction_for_comms(True)  # gloo only adds
+    for name in CALLS:
+        register_fsdp_forward_method(model, name)
+    # Keys and values, which a block gives beside its vectors, are views; nobody changes them in place.
+    warnings.filterwarnings("ignore", "FSDP2-wrapped module .* returned a view tensor", UserWarning)
+
+
+def _blocks(model: nn.Module) -> list[Block]:
+    return [part for part in model.modules() if isinstance(part, Block)]
+
+
+class Sharded(Trainer):
+    """The same loop on a part of the model."""
+
+    @staticmethod
+    def prepare_memory() -> None:
+        """What is dropped goes back to the machine; kept, it would lie about in pieces the next block cannot use."""
+        with contextlib.suppress(OSError, AttributeError):  # not glibc: nothing to tell
+            library = ctypes.CDLL("libc.so.6")
+            library.mallopt(-3, LARGE)  # M_MMAP_THRESHOLD: a mapping of its own for each
+            library.mallopt(-1, 2**31 - 1)  # M_TRIM_THRESHOLD: smaller ones are kept
+
+    def __post_init__(self) -> None:
+        self.kind = type(self.model)  # before it is divided
+        self.names = frozenset(name for name, _ in self.model.named_parameters(remove_duplicate=False))
+        divide(self.model, self.together.size)
+        super().__post_init__()
+
+    def _idle(self, batch: Batch) -> float:
+        """All must fetch and add up together: who has no row reads the first one, and it counts nothing."""
+        tokens, targets = torch.from_numpy(batch.tokens[:1]), torch.from_numpy(batch.targets[:1])  # (1, T)
+        loss, _ = self.model.loss(tokens, targets, self.model.start(1), self.config.label_smoothing)
+        (0.0 * loss).backward()  # type: ignore[no-untyped-call]
+        return 0.0
+
+    @torch.no_grad()
+    def _clip(self) -> float:
+        gradients = [own(one.grad) for one in self.optimizer.parameters if one.grad is not None]
+        squares = sum(float(torch.linalg.vector_norm(one)) ** 2 for one in gradients)
+        norm = math.sqrt(self.together.total([squares])[0])
+        if self.config.clip and norm > self.config.clip:
+            torch._foreach_mul_(gradients, self.config.clip / (norm + 1e-6))
+        return norm
+
+    def _loss_on_valid(self, most: int) -> float:
+        """One for all, or parts of different models might be kept as the best."""
+        found: float = self.together.agreed(super()._loss_on_valid(most))
+        return found
+
+    @torch.no_grad()
+    def _weights(self) -> dict[str, Tensor]:
+        return {name: own(value) for name, value in self.model.state_dict().items()}
+
+    def _take(self, weights: dict[str, Tensor]) -> None:
+        for name, held in self._weights().items():
+            held.copy_(weights[name])
+
+    def _finish(self) -> None:
+        """The best weights in a whole model, an ordinary one, in every process."""
+        super()._finish()
+        del self.optimizer  # makes room
+        self.best, self.mean = {}, {}
+        whole = self.kind.seeded(self.model.config, self.config.seed)
+        held = whole.state_dict()
+        for name, value in self._weights().items():
+            held[name].copy_(self.together.joined(value) if name in self.names else value)
+        self.model = whole
+        reuse_memory()  # from here on all is as usual
+
+    def _divided(self, name: str) -> bool:
+        """Whether an array of a checkpoint is one of which every process has a part."""
+        room, _, rest = name.partition("/")
+        return rest != "steps" if room == "optimizer" else rest in self.names
+
+    def _whole(self, arrays: dict[str, Tensor]) -> dict[str, np.ndarray]:
+        """At the chief, all there is; the others only give what they have."""
+        found = (
+            (name, self.together.joined(value) if self._divided(name) else value)
+            for name, value in arrays.items()
+        )
+        if self.together.chief:
+            return _on_disk(found, self.folder)
+        return {name: value.numpy() for name, value in found if not self._divided(name)}
+
+    def _own(self, name: str, array: np.ndarray) -> np.ndarray:
+        return np.array(array[self.together.block(len(array))] if self._divided(name) else array)
+
+
+def _on_disk(tensors: Iterable[tuple[str, Tensor]], folder: Path | None) -> dict[str, np.ndarray]:
+    """Arrays in a file without a name, written one by one: the chief may not have memory for all of them."""
+    places = []
+    with tempfile.TemporaryFile(dir=folder) as file:
+        for name, tensor in tensors:
+            array = tensor.numpy()
+            places.append((name, array.dtype, array.shape, file.tell(), file.tell() + array.nbytes))
+            file.write(array.reshape(-1).data)
+        file.flush()
+        held = np.memmap(file, np.uint8, "r")
+    return {name: held[begin:end].view(kind).reshape(shape) for name, kind, shape, begin, end in places}

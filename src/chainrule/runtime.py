@@ -14,19 +14,17 @@ A = TypeVar("A")
 R = TypeVar("R")
 
 
-def compiled(function: Callable[..., Any], any_order: bool = False) -> Callable[..., Any]:
+def compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     """Compile a kernel with numba on first use, keep the machine code on disk, and release the GIL inside.
 
-    Sums may be taken in `any_order`, several numbers at a time; infinities and NaN stay what they are. Where neither
-    the installation nor the home folder can be written, the kernel is compiled anew in every process.
+    Where neither the installation nor the home folder can be written, the kernel is compiled anew in every process.
     """
     import numba
 
-    loose = {"reassoc", "contract", "nsz"} if any_order else False
     try:
-        return cast(Callable[..., Any], numba.njit(nogil=True, cache=True, fastmath=loose)(function))
+        return cast(Callable[..., Any], numba.njit(nogil=True, cache=True, **options)(function))
     except RuntimeError:  # numba: "no locator available"
-        return cast(Callable[..., Any], numba.njit(nogil=True, fastmath=loose)(function))
+        return cast(Callable[..., Any], numba.njit(nogil=True, **options)(function))
 
 
 def threads() -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -53,3 +55,28 @@ def test_large_matrices_give_what_torch_gives(rows: int, size: tuple[int, int]) 
         torch.testing.assert_close(
             linear(vectors, turned, bias), F.linear(vectors, weight, bias), atol=1e-4, rtol=1e-4
         )
+
+
+def _answer(_: int) -> float:
+    with torch.no_grad():
+        return float(linear(torch.ones(1, 400), torch.ones(400, 400))[0, 0])
+
+
+def test_many_threads_can_multiply_side_by_side() -> None:
+    with ThreadPoolExecutor(4) as threads:
+        assert set(threads.map(_answer, range(64))) == {400.0}
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_a_coarse_layer_learns_almost_the_same_and_answers_exactly(bias: bool) -> None:
+    torch.manual_seed(1)
+    coarse = Linear(24, 40, bias, coarse=True)
+    vectors, gradient = torch.randn(3, 5, 24, requires_grad=True), torch.randn(3, 5, 40)
+    exact = F.linear(vectors, coarse.weight, coarse.bias)
+    wanted = torch.autograd.grad(exact, [vectors, *coarse.parameters()], gradient)
+    found = coarse(vectors)
+    given = torch.autograd.grad(found, [vectors, *coarse.parameters()], gradient)
+    for one, other in zip((found, *given), (exact, *wanted), strict=True):
+        assert one.dtype is torch.float32 and (one - other).norm() <= 0.01 * other.norm()
+    assert not torch.equal(found, exact)
+    torch.testing.assert_close(coarse.eval()(vectors), exact)

@@ -20,7 +20,7 @@ from chainrule.models.gpt import TransformerConfig, begin
 from chainrule.models.neural import Speaker
 from chainrule.models.registry import register
 from chainrule.models.sizing import transformer
-from chainrule.nn.attention import ACTIVATIONS, Block, Blocks, Sight
+from chainrule.nn.attention import ACTIVATIONS, Blocks, Sight
 from chainrule.nn.product import Linear
 from chainrule.symbols import EOS, PAD, STRANGER
 
@@ -56,14 +56,10 @@ class Bert(Speaker):
         config.check()
         super().__init__(config, config.width)
         self.context = config.context
-        inner = config.inner or 4 * config.width
         self.places = nn.Embedding(config.context, config.width)
         self.sides = nn.Embedding(2, config.width)
         self.norm = nn.LayerNorm(config.width, config.epsilon)
-        self.blocks = Blocks(
-            Block(config.width, config.heads, inner, config.activation, False, config.dropout, config.epsilon)
-            for _ in range(config.layers)
-        )
+        self.blocks = Blocks(config.block(first=False) for _ in range(config.layers))
         self.guess = Linear(config.width, config.width)
         self.guess_norm = nn.LayerNorm(config.width, config.epsilon)
         self.pool = Linear(config.width, config.width)
@@ -89,9 +85,8 @@ class Bert(Speaker):
         seen = (
             None if bool(real.all()) else (real | ~real.any(1, keepdim=True))[:, None, None]
         )  # (B, 1, 1, T)
-        with torch.autocast(tokens.device.type, torch.bfloat16, self.training and bool(self.config.coarse)):
-            hidden, _ = self.blocks(self.dropout(self.norm(vectors)), None, Sight(mask=seen))
-        return hidden.float(), state
+        hidden, _ = self.blocks(self.dropout(self.norm(vectors)), None, Sight(mask=seen))
+        return hidden, state
 
     def guessed(self, hidden: Tensor) -> Tensor:
         """What the softmax is asked with (…, D)."""

@@ -33,7 +33,7 @@ class TransformerConfig(NeuralConfig):
     inner: int | None = option(
         None, "width of the network inside a layer; four times --width if not given", low=1
     )
-    activation: str = option("gelu-tanh", "inside a layer", choices=tuple(ACTIVATIONS))
+    activation: str = option("gelu", "inside a layer", choices=tuple(ACTIVATIONS))
     epsilon: float = option(1e-5, "keeps norms from dividing by nothing", low=0.0)
 
     def check(self) -> None:
@@ -48,6 +48,13 @@ class TransformerConfig(NeuralConfig):
     @property
     def shared(self) -> bool:
         return self.tied != "no"
+
+    def block(self, first: bool) -> Block:
+        """A fresh layer, normalised first or last."""
+        inner, coarse = self.inner or 4 * self.width, bool(self.coarse)
+        return Block(
+            self.width, self.heads, inner, self.activation, first, self.dropout, self.epsilon, coarse
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,11 +93,8 @@ class Gpt(Speaker):
         config.check()
         super().__init__(config, config.width, bias=False)
         self.context = config.context
-        first, inner = config.norm == "first", config.inner or 4 * config.width
-        self.blocks = Blocks(
-            Block(config.width, config.heads, inner, config.activation, first, config.dropout, config.epsilon)
-            for _ in range(config.layers)
-        )
+        first = config.norm == "first"
+        self.blocks = Blocks(config.block(first) for _ in range(config.layers))
         self.norm = nn.LayerNorm(config.width, config.epsilon) if first else nn.Identity()
         learned = config.positions == "learned"
         self.places = nn.Embedding(config.context, config.width) if learned else None
@@ -122,9 +126,8 @@ class Gpt(Speaker):
         sight = causal_sight(real, past, new)
         if self.config.positions == "rotary":
             sight = replace(sight, turns=position.rotation(places, self.config.width // self.config.heads))
-        with torch.autocast(tokens.device.type, torch.bfloat16, self.training and bool(self.config.coarse)):
-            vectors, pasts = self.blocks(self._placed(tokens, places), state.pasts, sight)  # (B, T, D)
-        return self.norm(vectors.float()), GptState(pasts, state.length + said.sum(1), real)
+        vectors, pasts = self.blocks(self._placed(tokens, places), state.pasts, sight)  # (B, T, D)
+        return self.norm(vectors), GptState(pasts, state.length + said.sum(1), real)
 
     def rewound(self, state: State, before: State, tokens: Tensor) -> GptState:
         assert isinstance(state, GptState) and isinstance(before, GptState)

@@ -92,11 +92,11 @@ class Sight:
 class Attention(nn.Module):
     """softmax(Q K' / sqrt(d)) V in H heads."""
 
-    def __init__(self, width: int, heads: int) -> None:
+    def __init__(self, width: int, heads: int, coarse: bool = False) -> None:
         super().__init__()
         self.heads = heads
-        self.asked = Linear(width, 3 * width)  # queries, keys, values
-        self.answer = Linear(width, width)
+        self.asked = Linear(width, 3 * width, coarse=coarse)  # queries, keys, values
+        self.answer = Linear(width, width, coarse=coarse)
 
     def start(self, batch: int) -> Past:
         """Having read nothing."""
@@ -141,16 +141,17 @@ class Block(nn.Module):
         width: int,
         heads: int,
         inner: int,
-        activation: str = "gelu-tanh",
+        activation: str = "gelu",
         first: bool = True,
         dropout: float = 0.0,
         epsilon: float = 1e-5,
+        coarse: bool = False,
     ) -> None:
         super().__init__()
-        self.attention = Attention(width, heads)
+        self.attention = Attention(width, heads, coarse)
         self.attention_norm = nn.LayerNorm(width, epsilon)
-        self.wide = Linear(width, inner)
-        self.narrow = Linear(inner, width)
+        self.wide = Linear(width, inner, coarse=coarse)
+        self.narrow = Linear(inner, width, coarse=coarse)
         self.thought_norm = nn.LayerNorm(width, epsilon)
         self.activation = activation
         self.first = first

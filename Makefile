@@ -3,12 +3,12 @@
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt --editable
 
-.PHONY: demo test explore check format clean
+.PHONY: demo test explore check browser format clean
 
 demo: .venv/core
 	$(BIN)/chainrule demo
 
-test: check
+test: check browser
 	$(BIN)/python -m pytest -n 2
 
 explore: .venv/dev
@@ -19,6 +19,13 @@ check: .venv/dev
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# The page of a comparison is tested in a browser, too: in Debian's, where it is or can be had; otherwise not.
+browser:
+	@command -v chromium >/dev/null || test "$$(id -u)" -ne 0 || ! command -v apt-get >/dev/null || { \
+		echo "installing chromium for the tests (once)"; export DEBIAN_FRONTEND=noninteractive; \
+		{ timeout 120 apt-get update && timeout 600 apt-get install --yes --no-install-recommends chromium; } \
+		>/dev/null 2>&1 || echo "chromium could not be installed; the tests that need it are skipped"; }
 
 format: .venv/dev
 	$(BIN)/ruff format

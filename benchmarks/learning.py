@@ -21,12 +21,16 @@ DATA = Path(os.environ.get("CHAINRULE_DATA", "../shared/data"))
 RECIPES = Path(__file__).parent.parent / "recipes"
 COMMAND = [sys.executable, "-m", "chainrule.cli"]
 SHAKESPEARE = ["--model", "lstm", "--codec", "characters", "--stream"]
+GPT = ["--model", "gpt", "--codec", "characters", "--stream"]
 PTB = ["--model", "lstm", "--codec", "words", "--closed", "--carry"]
 RUNS: dict[str, tuple[str, list[str]]] = {
     "shakespeare-45s": ("shakespeare", [*SHAKESPEARE, "--budget", "38s"]),
     "shakespeare-5m": ("shakespeare", [*SHAKESPEARE, "--budget", "285s"]),
     "shakespeare-20m": ("shakespeare", ["--config", str(RECIPES / "shakespeare-lstm.toml")]),
     "shakespeare-default": ("shakespeare", SHAKESPEARE),
+    "gpt-30s": ("shakespeare", [*GPT, "--budget", "25s"]),
+    "gpt-5m": ("shakespeare", [*GPT, "--budget", "285s"]),
+    "gpt-20m": ("shakespeare", [*GPT, "--budget", "19m"]),
     "ptb-6m": ("ptb", [*PTB, "--budget", "325s"]),
     "ptb-60m": ("ptb", ["--config", str(RECIPES / "ptb-lstm.toml")]),
     "ptb-default": ("ptb", PTB),

@@ -15,16 +15,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from chainrule.bundle import Bundle, load
     from chainrule.checking import check
+    from chainrule.choose.compare import compare
     from chainrule.errors import ChainruleError
     from chainrule.train.fit import fit
 
 __version__ = "0.1.0"
-__all__ = ["Bundle", "ChainruleError", "__version__", "check", "fit", "load"]
+__all__ = ["Bundle", "ChainruleError", "__version__", "check", "compare", "fit", "load"]
 
 _HOMES = {
     "Bundle": "chainrule.bundle",
     "ChainruleError": "chainrule.errors",
     "check": "chainrule.checking",
+    "compare": "chainrule.choose.compare",
     "fit": "chainrule.train.fit",
     "load": "chainrule.bundle",
 }

@@ -10,7 +10,6 @@ import pytest
 
 import chainrule.train.fit  # noqa: F401
 from chainrule.bundle import Bundle, load
-from chainrule.cli.demo import PROMPT, sample
 
 from .conftest import LINES, Chainrule
 
@@ -144,20 +143,6 @@ def test_data_are_checked(chainrule: Chainrule, book: Path, tmp_path: Path) -> N
     wide.write_text("\n".join(" ".join(f"w{n}" for n in range(k, 3 * k)) for k in range(1, 60)))
     assert "Zipf" in chainrule("check", wide, "--codec", "words").out
     assert "Did you mean '--vocab'" in chainrule("check", book, "--vocb", "3").err
-
-
-def test_the_demo_gets_better_with_every_letter(chainrule: Chainrule) -> None:
-    found = chainrule("demo", "--orders", "3", "--json").json["models"]
-    letters = [row["bits_per_byte"] for row in found if row["codec"] == "characters"]
-    assert letters == sorted(letters, reverse=True) and len(letters) == 3
-    assert all(row["line"].startswith(PROMPT) for row in found)
-
-
-def test_the_demo_reads_sentences_without_markup() -> None:
-    texts = sample()
-    assert len(texts) > 300
-    assert all(text[0].isupper() and text.endswith(".") and len(text.split()) >= 8 for text in texts)
-    assert not set('*"`') & set("".join(texts))
 
 
 def test_several_files_are_data_together(chainrule: Chainrule, book: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from chainrule import __version__
-from chainrule.cli import about, check, demo, exchange, fit, mix, read, use, write
+from chainrule.cli import about, check, compare, demo, example, exchange, fit, mix, read, use, write
 from chainrule.cli.failure import STOPPED
 from chainrule.cli.output import Open, Plain
 from chainrule.progress import hush
@@ -31,11 +31,13 @@ app.command("fill", cls=Plain)(read.fill)
 app.command("embed", cls=Plain)(read.embed)
 app.command("rank", cls=Plain)(use.rank)
 app.command("check", cls=Open, context_settings={"ignore_unknown_options": True})(check.check)
+app.command("compare", cls=Open, context_settings={"ignore_unknown_options": True})(compare.compare)
 app.command("mix", cls=Plain)(mix.mix)
 app.command("models", cls=Plain)(about.models)
 app.command("show", cls=Plain)(about.show)
 app.add_typer(exchange.imports, name="import")
 app.add_typer(exchange.exports, name="export")
+app.command("example", cls=Plain)(example.example)
 app.command("demo", cls=Plain)(demo.demo)
 
 

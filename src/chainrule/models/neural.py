@@ -18,6 +18,7 @@ from chainrule.config import option, share
 from chainrule.errors import ModelError
 from chainrule.models.base import BATCH, Forecast, Model, ModelConfig, State, score_carried
 from chainrule.models.sizing import EPOCHS, MOST, Task, recurrent, spoken
+from chainrule.nn.attention import Block
 from chainrule.nn.dropout import Dropout, embed
 from chainrule.nn.int8 import compress
 from chainrule.nn.product import Linear
@@ -103,6 +104,10 @@ class Neural(nn.Module, Model):
     def suggest(cls, config: Any, task: Task, given: Mapping[str, Any]) -> dict[str, Any]:
         """Settings, of the model and of its training, that suit a task, beside those `given`."""
         return {}
+
+    def matrices(self) -> Iterator[Tensor]:
+        """Weights that turn vectors into vectors inside a network, for optimisers that know what matrices are."""
+        return (one.weight for block in self.modules() if isinstance(block, Block) for one in block.linears)
 
     def meet(self, ids: np.ndarray) -> None:
         """A look at the training data, before learning and before going on with it."""

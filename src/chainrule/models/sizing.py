@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 WIDTHS = (32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
-TOWERS = ((2, 64, 64), (3, 96, 64), (4, 128, 64), (4, 192, 128), (5, 256, 128), (6, 384, 256), (8, 512, 256))
+TOWERS = ((2, 64, 64), (2, 128, 64), (3, 192, 64), (4, 256, 64), (5, 320, 128), (6, 384, 128), (8, 512, 256))
 LARGE = 4_000  # symbols in an alphabet from which most of the work would be the softmax
 SAMPLES = 1024  # of them are enough to learn from
 WEIGHTS_PER_SYMBOL = 4.0  # of the data, at most
 READ_PER_WEIGHT = 3.0  # symbols, at least
+TOWER_READ_PER_WEIGHT, TOWER_SPEED = (
+    1.0,
+    0.5,
+)  # layers of attention learn from fewer symbols, at half the speed
 EPOCHS, MOST = 20.0, 10_000_000  # when neither time nor length is given: so many epochs, but no more symbols
 RATE, RATE_READING = 0.01, 2e6  # of learning, for 384 recurrent units that read so many symbols
-TOWER_RATE = 0.003  # for layers of attention 128 wide
+TOWER_RATE = 0.008  # for layers of attention up to 192 wide
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,7 @@ def choose(
     given: Mapping[str, Any],
     ladder: Iterable[Mapping[str, Any]],
     weights: Callable[[Mapping[str, Any]], int],
+    read_per_weight: float = READ_PER_WEIGHT,
 ) -> tuple[dict[str, Any], float]:
     """The largest of a ladder of sizes that suits the task, and how many symbols it is going to read.
 
@@ -51,7 +56,7 @@ def choose(
     found = rungs[0]
     for rung in rungs[1:]:
         inner = weights(rung)
-        enough = READ_PER_WEIGHT * inner <= task.reading(inner + spoken(task, rung))
+        enough = read_per_weight * inner <= task.reading(inner + spoken(task, rung))
         if not enough or inner > WEIGHTS_PER_SYMBOL * task.symbols:
             break
         found = rung
@@ -76,10 +81,11 @@ def transformer(task: Task, given: Mapping[str, Any], weights: Weights) -> dict[
         {"layers": layers, **_headed(width, given), "context": context, **sampled(task)}
         for layers, width, context in TOWERS
     ]
-    found, reading = choose(task, given, ladder, weights)
-    paced = pace(reading, TOWER_RATE * math.sqrt(128 / found["width"]))
-    rows = max(8, paced["rows"] * paced["span"] // found["context"])
-    chosen = found | paced | {"rows": rows, "span": found["context"]}
+    slow = replace(task, speed=TOWER_SPEED * task.speed)
+    found, reading = choose(slow, given, ladder, weights, TOWER_READ_PER_WEIGHT)
+    paced = pace(reading, TOWER_RATE * math.sqrt(192 / max(192, found["width"])))
+    rows = max(8, (1024 if reading < 1.5e6 else 2048) // found["context"])
+    chosen = found | paced | {"rows": rows, "span": found["context"], "optimizer": "muon"}
     return {name: value for name, value in chosen.items() if name not in given}
 
 

@@ -157,6 +157,11 @@ class Block(nn.Module):
         self.first = first
         self.dropout = Dropout(dropout)
 
+    @property
+    def linears(self) -> list[Linear]:
+        """Its layers that multiply."""
+        return [self.attention.asked, self.attention.answer, self.wide, self.narrow]
+
     def think(self, vectors: Tensor) -> Tensor:
         """A small network for every symbol by itself."""
         return self.narrow(ACTIVATIONS[self.activation](self.wide(vectors)))  # type: ignore[no-any-return]

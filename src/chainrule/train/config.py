@@ -27,6 +27,9 @@ class TrainConfig(Config):
         1.0, "the largest norm of a gradient; beyond it is scaled down, keeping its direction", low=0
     )
     decay: float = option(0.01, "weight decay", low=0)
+    optimizer: str = option(
+        "adamw", "muon moves matrices of attention layers by orthogonal steps", choices=("adamw", "muon")
+    )
     patience: int = option(8, "stop after so many validations without a better one; 0: never", low=0)
     average: bool = option(False, "use the average of the weights of the last quarter of the steps")
     label_smoothing: float = option(0.0, "share of each target spread over all symbols", low=0, high=0.9)

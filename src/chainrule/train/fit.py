@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -62,16 +63,40 @@ def fit(
     choice = Choice(codec, "as asked") if codec else suggest_codec(source, config)
     alphabet = codec_named(choice.name)
     refuse_unknown(options, ReadConfig, alphabet.Config, *settings_of(model))
-    settings = kind.Config.from_values(share(options, kind.Config))
+    kind.Config.from_values(share(options, kind.Config))  # mistakes are told before long work
     chosen = {**choice.settings, **share(options, alphabet.Config)}
     prepared = prepare(source, valid, test, codec=choice.name, settings=chosen, config=config)
+    found = learn(model, prepared, options, run, resume, progress)
+    card = _card(found.model, prepared, (*_data_notes(prepared, choice), *found.notes))
+    return Bundle(prepared.codec, found.model, card | dict(found.facts))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What learning gave."""
+
+    model: Model
+    notes: tuple[str, ...]  # for people
+    facts: Mapping[str, Any]  # for the card
+
+
+def learn(
+    model: str,
+    prepared: Prepared,
+    options: Mapping[str, Any],
+    run: str | Path | None = None,
+    resume: bool = False,
+    progress: Progress = shown,
+) -> Outcome:
+    """A model of a family from prepared data; `options` of reading and of codecs are not looked at."""
+    kind: Any = family(model)
+    settings = kind.Config.from_values(share(options, kind.Config))
     told = replace(settings, alphabet=prepared.codec.size, silent=prepared.codec.silent)
     if counts(kind):
-        learnt, notes, facts = _count(kind, told, prepared, progress)
-    else:
-        learnt, notes, facts = _train(kind, told, prepared, options, run, resume, progress)
-    card = _card(learnt, prepared, (*_data_notes(prepared, choice), *notes))
-    return Bundle(prepared.codec, learnt, card | facts)
+        valid = prepared.valid.ids if prepared.valid else None
+        learnt = kind.learn(told, prepared.train.ids, progress, valid)
+        return Outcome(learnt, learnt.notes, {})
+    return _train(kind, told, prepared, options, run, resume, progress)
 
 
 def counts(kind: type[Model]) -> bool:
@@ -96,21 +121,11 @@ def _data_notes(prepared: Prepared, choice: Choice) -> list[str]:
     return [*told, skipped] if prepared.skipped else told
 
 
-Outcome = tuple[Model, tuple[str, ...], dict[str, Any]]  # a model, notes for people, facts for the card
-
-
-def _count(kind: Any, settings: ModelConfig, prepared: Prepared, progress: Progress) -> Outcome:
-    learnt = kind.learn(
-        settings, prepared.train.ids, progress, prepared.valid.ids if prepared.valid else None
-    )
-    return learnt, learnt.notes, {}
-
-
 def _train(
     kind: Any,
     settings: ModelConfig,
     prepared: Prepared,
-    options: dict[str, Any],
+    options: Mapping[str, Any],
     run: str | Path | None,
     resume: bool,
     progress: Progress,
@@ -120,7 +135,7 @@ def _train(
     config = TrainConfig.from_values(share(options, TrainConfig))
     folder = None if run is None else Path(run)
     found = learn(kind, settings, prepared, config, options.keys(), folder, resume, progress)
-    return found.model, found.notes, dict(found.facts)
+    return Outcome(found.model, found.notes, found.facts)
 
 
 def _card(learnt: Model, prepared: Prepared, notes: tuple[str, ...]) -> dict[str, Any]:

@@ -41,12 +41,10 @@ class AdamW:
         """All that is learnt."""
         return [one for group, _ in self.groups for one in group]
 
-    @torch.no_grad()
     def zero(self) -> None:
-        """Forget the gradients, keeping their memory."""
+        """Forget the gradients: fresh ones need not be added to anything."""
         for one in self.parameters:
-            if one.grad is not None:
-                own(one.grad).zero_()
+            one.grad = None
 
     @torch.no_grad()
     def step(self, rate: float) -> None:

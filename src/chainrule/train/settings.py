@@ -45,7 +45,8 @@ def settle(
     if train.label_smoothing:
         held["samples"] = model.samples
     suggested = kind.suggest(model, task, held)
-    chosen = {name: value for name, value in suggested.items() if name not in given}
+    left = {*given, "optimizer"} if train.shard else given  # no process has a whole matrix
+    chosen = {name: value for name, value in suggested.items() if name not in left}
     model, train = _updated(model, chosen), _updated(train, chosen)
     listed = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in chosen.items())
     return Settings(model, train, f"chosen for the data and the time: {listed}" if listed else "")

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from chainrule.data.batches import Batch, Batches
 from chainrule.data.corpus import Corpus
-from chainrule.errors import ModelError, Stopped
+from chainrule.errors import ConfigError, ModelError, Stopped
 from chainrule.judge.score import score_ids, taste
 from chainrule.models.base import State
 from chainrule.models.neural import Neural
@@ -29,6 +29,7 @@ from chainrule.runtime import reuse_memory
 from chainrule.train.carried import detached, filled, interleaved, tensors
 from chainrule.train.checkpoint import Checkpoint, Journal, load, save
 from chainrule.train.config import TrainConfig
+from chainrule.train.muon import Muon
 from chainrule.train.optimizer import AdamW
 from chainrule.train.schedule import PROBE, VALIDATIONS, Plan, plan_budget, plan_steps
 from chainrule.train.together import ALONE, Together
@@ -73,11 +74,21 @@ class Trainer:
 
     def __post_init__(self) -> None:
         torch.manual_seed(self.config.seed + 1_000_003 * self.together.rank)
-        self.optimizer = AdamW(self.model.parameters(), self.config.decay)
+        self.optimizer = self._optimizer()
         self.state: State | None = None
         self.best: dict[str, Tensor] = {}
         self.mean: dict[str, Tensor] = {}
         self.saved = time.monotonic()
+
+    def _optimizer(self) -> AdamW:
+        if self.config.optimizer == "adamw":
+            return AdamW(self.model.parameters(), self.config.decay)
+        matrices = list(self.model.matrices())
+        if not matrices or self.config.shard:
+            raise ConfigError(
+                "Muon moves whole matrices of attention layers, and has none here. Use --optimizer adamw."
+            )
+        return Muon(self.model.parameters(), matrices, self.config.decay)
 
     @staticmethod
     def prepare_memory() -> None:

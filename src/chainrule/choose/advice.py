@@ -1,0 +1,102 @@
+"""What to do with the figures, in plain words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+NEAR = 0.02  # a model this much worse than the best is still recommended if it is simpler and chance may explain it
+CLOSE = 0.10  # and this much worse, it is good enough to be named as the fast one
+FEW_CASES, FEW_SYMBOLS = 30, 2_000
+TWICE = 2.0
+
+Row = Mapping[str, Any]
+
+
+def advice(
+    models: Sequence[Row], order: Sequence[str], crossings: Sequence[Row], data: Row, unit: str
+) -> dict[str, Any]:
+    """Which model to take and why; `models` best first, `order` of names from the simplest on."""
+    done = [row for row in models if not row["failed"] and math.isfinite(row["bits"])]
+    if not done:
+        return {"best": None, "simplest": None, "fastest": None, "sentences": ["No model could be judged."]}
+    best = done[0]
+    simplest = min((row for row in done if _equal(row, best)), key=lambda row: _place(order, row["name"]))
+    close = [row for row in done if row["bits"] <= (1 + CLOSE) * best["bits"]]
+    fastest = max(close, key=lambda row: row["score_per_second"])
+    sentences = [
+        _choice(simplest, best, unit),
+        *_quick(fastest, simplest),
+        *_more(crossings, data),
+        *_doubts(done, data),
+    ]
+    return {
+        "best": best["name"],
+        "simplest": simplest["name"],
+        "fastest": fastest["name"],
+        "sentences": sentences,
+    }
+
+
+def _place(order: Sequence[str], name: str) -> int:
+    return order.index(name) if name in order else len(order)
+
+
+def _equal(row: Row, best: Row) -> bool:
+    """Whether nobody would notice the difference."""
+    if row is best:
+        return True
+    return not row["behind"]["real"] and row["bits"] <= (1 + NEAR) * best["bits"]
+
+
+def _choice(simplest: Row, best: Row, unit: str) -> str:
+    figures = f"{best['bits']:.3f} {unit}"
+    if simplest is best:
+        return f"Take {best['title']}: with {figures} it is the best, and nothing simpler comes as near as chance."
+    gap = simplest["bits"] / best["bits"] - 1
+    return (
+        f"Take {simplest['title']}: {best['title']} has the fewest bits ({figures}), but only by {100 * gap:.1f} %, "
+        "which may be chance, and it is less simple."
+    )
+
+
+def _quick(fastest: Row, simplest: Row) -> list[str]:
+    ratio = fastest["score_per_second"] / max(simplest["score_per_second"], 1e-9)
+    if fastest is simplest or ratio < TWICE:
+        return []
+    worse = 100 * (fastest["bits"] / simplest["bits"] - 1)
+    return [
+        f"If speed matters, {fastest['title']} reads {ratio:.0f} times as fast, for {worse:.1f} % more bits."
+    ]
+
+
+def _more(crossings: Sequence[Row], data: Row) -> list[str]:
+    """What more data would change."""
+    have, told = data["parts"]["train"]["symbols"], []
+    for one in crossings:
+        low, high = (
+            f"{value:,.0f}" if value is not None else "any number of" for value in (one["low"], one["high"])
+        )
+        verb = "overtakes" if one["symbols"] > have else "overtook"
+        told.append(
+            f"{one['first']} {verb} {one['second']} at about {one['symbols']:,.0f} symbols of training data "
+            f"(between {low} and {high}); you have {have:,}."
+        )
+    return told
+
+
+def _doubts(done: Sequence[Row], data: Row) -> list[str]:
+    """What cannot be concluded."""
+    told, test = [], data["parts"]["test"]
+    if test["sequences"] < FEW_CASES and test["symbols"] < FEW_SYMBOLS:
+        told.append(
+            f"Only {test['sequences']:,} sequences ({test['symbols']:,} symbols) were held out: differences smaller "
+            "than the intervals mean nothing, and more data could turn the order around."
+        )
+    unsure = sum(1 for row in done[1:] if not row["behind"]["real"])
+    if unsure and not told:
+        told.append(
+            f"Chance may explain why {unsure} of the others stand{'s' if unsure == 1 else ''} behind the best."
+        )
+    return told

@@ -1,0 +1,128 @@
+"""What is measured of every model, in the same way."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from chainrule.bundle import Bundle
+from chainrule.choose.plan import judged_on
+from chainrule.data.dataset import Prepared
+from chainrule.judge.bootstrap import blocks
+from chainrule.judge.score import LOG2, measure_each
+from chainrule.symbols import BOS
+
+APART = 20  # sequences from which each one is a case of its own; fewer are cut into blocks
+SHOWN = 600  # symbols whose surprise is kept
+SAMPLES, LENGTH = 3, 160  # symbols
+SPELLED = ("characters", "bytes", "words", "subwords", "tokenizer")  # codecs of text, judged by the byte
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Bits of every case and what they are counted by; everything else as plain values."""
+
+    bits: np.ndarray  # (S,)
+    sizes: np.ndarray  # (S,) symbols
+    unit: float  # bytes, or symbols, of all cases together
+    facts: Mapping[str, Any]
+
+
+def judged(bundle: Bundle, prepared: Prepared, seed: int) -> Judged:
+    """How well and how fast a model foresees, and what it writes."""
+    test = judged_on(prepared)
+    began = time.perf_counter()
+    logs = bundle.model.score_ids(test.ids)
+    scoring = time.perf_counter() - began
+    bits, sizes = cases(test.ids, logs)
+    symbols = float(sizes.sum())
+    began = time.perf_counter()
+    samples, written = samples_of(bundle, seed)
+    facts = {
+        "perplexity": _power(float(bits.sum()) / max(1.0, symbols)),
+        "score_per_second": symbols / max(scoring, 1e-9),
+        "write_per_second": written / max(time.perf_counter() - began, 1e-9),
+        "samples": samples,
+        "surprise": _surprise(bundle, test.ids, logs),
+        "values": _values(bundle, prepared),
+    }
+    return Judged(bits, sizes, float(test.bytes) if by_bytes(prepared) else symbols, facts)
+
+
+def by_bytes(prepared: Prepared) -> bool:
+    """Whether bits are told per byte of text, and not per symbol."""
+    return prepared.codec.name in SPELLED
+
+
+def cases(ids: np.ndarray, logs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Bits and symbols (S,) of every sequence, or of every block of few long ones."""
+    scores = measure_each(ids, logs)
+    if len(scores) >= APART:
+        return np.array([one.bits for one in scores]), np.array([float(one.symbols) for one in scores])
+    return blocks(-logs[ids != BOS].astype(np.float64) / LOG2)
+
+
+def samples_of(bundle: Bundle, seed: int) -> tuple[list[str], int]:
+    """Some things a model writes, and how many symbols they are."""
+    texts = [bundle.generate("", LENGTH, seed + number) for number in range(SAMPLES)]
+    return texts, sum(max(1, len(bundle.prompt_ids(text)) - 1) for text in texts)
+
+
+def _surprise(bundle: Bundle, ids: np.ndarray, logs: np.ndarray) -> dict[str, Any]:
+    """The bits of the first symbols, and what these look like."""
+    some = ids[: SHOWN + 1] != BOS
+    symbols = ids[: SHOWN + 1][some].tolist()
+    return {
+        "symbols": [bundle.codec.shown(one) for one in symbols],
+        "bits": (-logs[: SHOWN + 1][some].astype(np.float64) / LOG2).tolist(),
+    }
+
+
+def _values(bundle: Bundle, prepared: Prepared) -> dict[str, Any] | None:
+    """How near forecasts of numbers come; None for other data."""
+    if prepared.codec.name != "numbers" or prepared.data.test is None:
+        return None
+    from chainrule.codecs.numbers import parse
+    from chainrule.judge.forecast import foresight, season
+
+    learnt = [parse(texts) for texts in prepared.data.train()]
+    held = [parse(texts) for texts in prepared.data.test()]
+    every = season(np.concatenate([one for one, _ in learnt]), np.concatenate([two for _, two in learnt]))
+    codec: Any = prepared.codec
+    truth = np.concatenate([one for one, _ in held])
+    found = foresight(bundle.model, judged_on(prepared).ids, truth, codec.bins, every)
+    return {
+        "mae": found.mae,
+        "coverage": found.coverage,
+        "naive_mae": found.naive_mae,
+        "seasonal_mae": found.seasonal_mae,
+        "season": found.season,
+    }
+
+
+def _power(bits: float) -> float:
+    return float(2.0**bits) if bits < 1000 else float("inf")
+
+
+def reset_peak() -> None:
+    """Memory is measured from here on, where the system allows it."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        return
+
+
+def peak_memory() -> int:
+    """The most bytes this process held."""
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return next(1024 * int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+    except (OSError, StopIteration):
+        import resource
+
+        return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -1,0 +1,257 @@
+"""The page of a comparison: one HTML text that needs nothing beside it and reads well without its script."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib.resources import files
+from typing import Any
+
+from chainrule.choose import markup, surprise, tables
+from chainrule.choose.figures import Curve, colour, learning, quality
+from chainrule.choose.markup import NOTHING, Html, joined, listed, mapping, mappings, number, shown, tag, text
+from chainrule.choose.tables import Model, finished, models, title
+
+SAMPLES = 4  # of each model
+LETTERS = 1500  # of each sample
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page; one without content is left out."""
+
+    identity: str
+    title: str
+    content: Html
+
+    @property
+    def whole(self) -> Html:
+        head = tag("h2", self.title, id=f"{self.identity}-title")
+        return tag("section", head, self.content, id=self.identity, aria_labelledby=f"{self.identity}-title")
+
+
+def page(results: Mapping[str, Any]) -> str:
+    """All results of a comparison as one HTML text; parts that are missing are left out politely."""
+    sections = [section for section in (part(results) for part in PARTS) if section.content]
+    style, script = _file("page.css"), _file("page.js")
+    filled = {
+        "policy": f"default-src 'none'; img-src data:; style-src '{_seal(style)}'; script-src '{_seal(script)}'",
+        "title": joined(f"{_name(results)} – chainrule compare"),
+        "style": style,
+        "headline": _headline(results),
+        "contents": joined(*(tag("a", one.title, href=f"#{one.identity}") for one in sections)),
+        "sections": Html("\n".join(one.whole for one in sections)),
+        "script": script,
+    }
+    # In one pass, so that nothing inside the data is taken for a gap.
+    return re.sub(r"\{\{(\w+)\}\}", lambda gap: filled[gap[1]], _file("page.html"))
+
+
+def _file(name: str) -> str:
+    return (files("chainrule.choose") / "page" / name).read_text(encoding="utf-8")
+
+
+def _seal(source: str) -> str:
+    """What the page says of its own style and script, so that browsers take no others."""
+    return f"sha256-{b64encode(sha256(source.encode()).digest()).decode()}"
+
+
+def _name(results: Mapping[str, Any]) -> str:
+    return text(mapping(results.get("data")).get("name")) or "these data"
+
+
+def _unit(results: Mapping[str, Any]) -> str:
+    return text(results.get("unit")) or "bits"
+
+
+def _note(*said: object) -> Html:
+    return tag("p", *said, class_="note")
+
+
+def _below(content: Html, *note: object) -> Html:
+    """Content with a note under it, or nothing at all."""
+    return joined(content, _note(*note)) if content else NOTHING
+
+
+def _headline(results: Mapping[str, Any]) -> Html:
+    """What to take, and why."""
+    advice = mapping(results.get("advice"))
+    best = _advised(results, advice.get("best")) or next(iter(finished(results)), None)
+    sentences = [one for one in listed(advice.get("sentences")) if one]
+    return joined(
+        tag("p", "Which model for ", tag("b", _name(results)), "?", class_="kicker"),
+        tag("h1", title(best) if best else _silence(results)),
+        _verdict(best, _unit(results)) if best else NOTHING,
+        *(tag("p", one, class_="advice") for one in sentences),
+        _tiles(results, advice),
+    )
+
+
+def _advised(results: Mapping[str, Any], name: object) -> Model | None:
+    """The model an advice speaks of."""
+    return next((model for model in finished(results) if name and model.get("name") == name), None)
+
+
+def _silence(results: Mapping[str, Any]) -> str:
+    return "No model finished" if models(results) else "Nothing was compared"
+
+
+def _verdict(best: Model, unit: str) -> Html:
+    """The figure of the recommended model."""
+    between = tables.interval(best.get("low"), best.get("high"))
+    rest = f" {unit} on held-out data" + (f"; 95 % interval {between}" if between else "")
+    return tag("p", tag("b", shown(best.get("bits"), markup.bits)), rest, class_="verdict")
+
+
+def _tiles(results: Mapping[str, Any], advice: Mapping[str, Any]) -> Html:
+    """Small facts beside the answer."""
+    kinds = {kind: _advised(results, advice.get(kind)) for kind in ("best", "simplest", "fastest")}
+    facts = [(kind.capitalize(), title(model)) for kind, model in kinds.items() if model]
+    return _facts([*facts, ("Models", _tried(results)), ("Time", _spent(results))], "tiles")
+
+
+def _tried(results: Mapping[str, Any]) -> str:
+    tried = models(results)
+    failed = sum(map(tables.failed, tried))
+    return f"{len(tried)} tried" + (f", {failed} failed" if failed else "") if tried else ""
+
+
+def _spent(results: Mapping[str, Any]) -> str:
+    spent, budget = (shown(results.get(name), markup.duration) for name in ("seconds", "budget"))
+    return spent if "–" in (spent, budget) else f"{spent} of {budget}"
+
+
+def _facts(facts: Iterable[tuple[str, str]], kind: str) -> Html:
+    found = [tag("div", tag("dt", name), tag("dd", value)) for name, value in facts if value not in ("", "–")]
+    return tag("dl", *found, class_=kind) if found else NOTHING
+
+
+def leaderboard(results: Mapping[str, Any]) -> Section:
+    """Every model with its figures."""
+    table = tables.leaderboard(results, _unit(results))
+    note = (
+        "Bars are 95 % intervals over the held-out sequences. Differences are paired, sequence by sequence;",
+        " one with ≈ could be chance. Speeds are in symbols.",
+    )
+    return Section("leaderboard", "Leaderboard", _below(table, *note))
+
+
+def _figure(plot: Html, *caption: object) -> Html:
+    return tag("figure", plot, tag("figcaption", *caption)) if plot else NOTHING
+
+
+def time_and_quality(results: Mapping[str, Any]) -> Section:
+    """The plot of training time against bits."""
+    plot = quality(finished(results), _unit(results))
+    note = "Dots are finished models with their 95 % intervals, faint lines their validation while training."
+    return Section("time", "Time and quality", _figure(plot, note))
+
+
+def learning_curves(results: Mapping[str, Any]) -> Section:
+    """The plot of training symbols against bits, and where curves cross."""
+    places = {text(model.get("name")): at for at, model in enumerate(models(results))}
+    given = mappings(results.get("curves"))
+    curves = [
+        Curve.of(one, places.get(text(one.get("name")), len(places) + at)) for at, one in enumerate(given)
+    ]
+    crossings = mappings(results.get("crossings"))
+    train = mapping(mapping(mapping(results.get("data")).get("parts")).get("train"))
+    plot = learning(curves, crossings, train.get("symbols"), _unit(results))
+    note = "Dots are measured, lines and bands are the power law through them and its uncertainty."
+    return Section("curves", "Learning curves", _figure(plot, note, *map(_crossing, crossings)))
+
+
+def _crossing(crossing: Mapping[str, Any]) -> Html:
+    """Where two curves cross, in words."""
+    if number(crossing.get("symbols")) is None:
+        return NOTHING
+    symbols, low, high = (shown(crossing.get(key), markup.count) for key in ("symbols", "low", "high"))
+    between = "" if "–" in (low, high) else f" (95 % interval {low} … {high})"
+    first, second = tag("b", crossing.get("first")), tag("b", crossing.get("second"))
+    return joined(" The curves of ", first, " and ", second, f" cross at about {symbols} symbols{between}.")
+
+
+def surprises(results: Mapping[str, Any]) -> Section:
+    """Held-out text, coloured by how surprised two models were."""
+    return Section("surprise", "Surprise, symbol by symbol", surprise.view(mapping(results.get("surprise"))))
+
+
+def samples(results: Mapping[str, Any]) -> Section:
+    """What every model writes, and how it was set."""
+    cards = [card for at, model in enumerate(finished(results)) if (card := _card(model, at))]
+    return Section("samples", "What they write", tag("div", *cards, class_="cards") if cards else NOTHING)
+
+
+def _card(model: Model, at: int) -> Html:
+    written = [tag("blockquote", _cut(text(one))) for one in listed(model.get("samples"))[:SAMPLES] if one]
+    notes = [_note(one) for one in listed(model.get("notes")) if one]
+    if not written and not notes:
+        return NOTHING
+    head = tag("h3", tag("i", class_=f"dot {colour(at)}"), tag("span", title(model)))
+    settings = _pairs(model.get("settings"))
+    return tag("article", head, _note(settings) if settings else NOTHING, *notes, *written)
+
+
+def _cut(written: str) -> str:
+    return written if len(written) <= LETTERS else written[:LETTERS] + " …"
+
+
+def _pairs(given: object) -> str:
+    """`width 512, layers 1`."""
+    return ", ".join(f"{text(name)} {text(value)}" for name, value in mapping(given).items())
+
+
+def values(results: Mapping[str, Any]) -> Section:
+    """Forecasts of numbers."""
+    note = (
+        "Mean absolute errors of the next value; repeating the last value or the last season is what to beat."
+    )
+    return Section("values", "Next values", _below(tables.values(results), note))
+
+
+def data(results: Mapping[str, Any]) -> Section:
+    """What was learnt from, how it was divided, and what to beware of."""
+    given = mapping(results.get("data"))
+    facts = [
+        ("Name", text(given.get("name"))),
+        ("Codec", text(given.get("codec"))),
+        ("Alphabet", shown(given.get("alphabet"), markup.count)),
+        ("Divided", text(given.get("how"))),
+    ]
+    warnings = [tag("p", one, class_="warning", role="note") for one in listed(given.get("warnings")) if one]
+    parts = tables.parts(mapping(given.get("parts")))
+    return Section("data", "Data", joined(*warnings, _facts(facts, "facts"), parts))
+
+
+def reproduce(results: Mapping[str, Any]) -> Section:
+    """How to get the same again."""
+    given = mapping(results.get("reproduce"))
+    command = text(given.get("command"))
+    facts = [
+        ("Seed", text(given.get("seed"))),
+        ("Versions", _pairs(given.get("versions"))),
+        ("Machine", text(given.get("machine"))),
+    ]
+    code = tag("pre", tag("code", command)) if command else NOTHING
+    return Section("reproduce", "How to reproduce", joined(code, _facts(facts, "facts")))
+
+
+def forecasts(results: Mapping[str, Any]) -> Section:
+    """What was foreseen of time and memory, and what happened."""
+    return Section("forecast", "Foreseen and happened", tables.forecasts(results))
+
+
+PARTS = (
+    leaderboard,
+    time_and_quality,
+    learning_curves,
+    surprises,
+    samples,
+    values,
+    data,
+    reproduce,
+    forecasts,
+)

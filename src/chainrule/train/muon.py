@@ -1,0 +1,73 @@
+"""Muon: matrices inside a network move by the orthogonal part of their momentum (Jordan et al. 2024).
+
+All directions of a matrix are learnt at the same pace, not only the few that gradients are full of. Layers of
+attention need about half as many steps as with AdamW; tables of vectors, biases and norms are left to AdamW.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor
+
+from chainrule.nn.softmax import coarse_pays
+from chainrule.train.optimizer import AdamW
+
+MOMENTUM = 0.95
+ROUNDS = 5  # of the iteration below
+SIZE = 0.2  # of a step, to be about as long as one of AdamW
+
+
+class Muon(AdamW):
+    """Matrices of equal shape are kept and moved together."""
+
+    def __init__(self, parameters: Iterable[Tensor], matrices: Iterable[Tensor], decay: float) -> None:
+        piles: dict[torch.Size, list[Tensor]] = {}
+        for matrix in matrices:
+            piles.setdefault(matrix.shape, []).append(matrix)
+        self.piles = list(piles.values())
+        taken = {id(one) for pile in self.piles for one in pile}
+        super().__init__([one for one in parameters if id(one) not in taken], decay)
+        self.decay = decay
+        self.momentum = [torch.zeros(len(pile), *pile[0].shape) for pile in self.piles]  # (K, N, D) each
+
+    def zero(self) -> None:
+        super().zero()
+        for one in (one for pile in self.piles for one in pile):
+            one.grad = None
+
+    @torch.no_grad()
+    def step(self, rate: float) -> None:
+        super().step(rate)
+        for pile, momentum in zip(self.piles, self.momentum, strict=True):
+            gradient = torch.stack([torch.zeros_like(one) if one.grad is None else one.grad for one in pile])
+            momentum.lerp_(gradient, 1 - MOMENTUM)
+            change = orthogonal(gradient.lerp_(momentum, MOMENTUM))  # (K, N, D)
+            change *= -rate * SIZE * max(pile[0].shape) ** 0.5
+            for one, moved in zip(pile, change, strict=True):
+                one.mul_(1 - rate * self.decay).add_(moved)
+
+    def state(self) -> dict[str, Tensor]:
+        return super().state() | {f"momentum/{number}": one for number, one in enumerate(self.momentum)}
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        super().restore(state)
+        for number, one in enumerate(self.momentum):
+            one.copy_(state[f"momentum/{number}"])
+
+
+def orthogonal(matrices: Tensor) -> Tensor:
+    """Of matrices (K, N, D) about the nearest ones whose rows, or columns, are orthogonal and of length 1.
+
+    A polynomial drives all singular values towards 1, roughly: between 0.7 and 1.2 is enough for learning.
+    """
+    found = matrices.to(torch.bfloat16 if coarse_pays() else matrices.dtype)
+    tall = found.shape[-2] > found.shape[-1]
+    found = found.mT if tall else found
+    found = found / (found.norm(dim=(-2, -1), keepdim=True) + 1e-7)
+    for _ in range(ROUNDS):
+        square = found @ found.mT  # (K, N, N)
+        found = 3.4445 * found + (-4.7750 * square + 2.0315 * square @ square) @ found
+    whole: Tensor = found.mT if tall else found
+    return whole.to(matrices.dtype)

@@ -1,0 +1,239 @@
+"""The whole comparison, small: every model in a process of its own, judged on the same sequences."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import chainrule as cr
+from chainrule.choose import race
+from chainrule.choose.advice import advice
+from chainrule.choose.compare import Comparison
+from chainrule.choose.ladder import ladder
+from chainrule.choose.worker import part
+from chainrule.cli import main
+from chainrule.data.corpus import Corpus
+from chainrule.errors import BundleError, ConfigError, Stopped
+from chainrule.examples import example
+from chainrule.symbols import BOS, EOS
+
+FEW = ["unigram", "2-gram", "lstm", "mix"]
+
+
+@pytest.fixture(scope="module")
+def weather(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    name, content = example("weather")
+    path = tmp_path_factory.mktemp("weather") / name
+    path.write_text(content, encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def events() -> list[dict[str, Any]]:
+    return []
+
+
+@pytest.fixture(scope="module")
+def compared(weather: Path, events: list[dict[str, Any]]) -> Comparison:
+    out = weather.parent / "out"
+    return cr.compare(
+        weather,
+        column="state",
+        out=out,
+        budget="14s",
+        models=FEW,
+        watch=lambda event: events.append(dict(event)),
+    )
+
+
+def test_all_models_are_judged_and_the_best_comes_first(compared: Comparison) -> None:
+    rows = compared.results["models"]
+    assert [row["name"] for row in rows if row["failed"]] == []
+    assert {row["name"] for row in rows} == {"unigram", "2-gram", "lstm", "lstm + 2-gram"}
+    bits = [row["bits"] for row in rows]
+    assert bits == sorted(bits) and rows[-1]["name"] == "unigram"
+    for row in rows:
+        assert row["low"] <= row["bits"] <= row["high"]
+        assert row["parameters"] > 0 and row["memory_bytes"] > 1e6 and row["score_per_second"] > 0
+    assert rows[0]["behind"] is None and rows[-1]["behind"]["real"]
+
+
+def test_it_keeps_to_its_budget(compared: Comparison) -> None:
+    assert compared.results["seconds"] < 2.5 * compared.results["budget"]  # tests share the machine
+
+
+def test_models_can_be_used_afterwards_and_score_as_reported(compared: Comparison, weather: Path) -> None:
+    bundle = compared.model("2-gram")
+    row = next(row for row in compared.results["models"] if row["name"] == "2-gram")
+    assert bundle.generate("", 5, seed=1)
+    assert row["perplexity"] == pytest.approx(2.0 ** row["bits"], rel=1e-6)  # events: bits per symbol
+    assert compared.model().codec.fingerprint() == bundle.codec.fingerprint()
+
+
+def test_results_and_report_are_on_disk(compared: Comparison) -> None:
+    told = json.loads((compared.out / "results.json").read_text())
+    assert told["advice"]["simplest"] == compared.recommended
+    text = compared.report.read_text()
+    assert "lstm + 2-gram" in text and len(text) < 3_000_000
+
+
+def test_learning_curves_end_at_the_full_data(compared: Comparison) -> None:
+    curves = {curve["name"]: curve for curve in compared.results["curves"]}
+    assert set(curves) == {"2-gram", "lstm"}
+    for name, curve in curves.items():
+        row = next(row for row in compared.results["models"] if row["name"] == name)
+        assert [symbols for symbols, _ in curve["points"]] == sorted(
+            symbols for symbols, _ in curve["points"]
+        )
+        assert curve["points"][-1] == [compared.results["data"]["parts"]["train"]["symbols"], row["bits"]]
+
+
+def test_everybody_is_told_what_happens(compared: Comparison, events: list[dict[str, Any]]) -> None:
+    assert events[0]["rungs"] == ["unigram", "2-gram", "lstm"]
+    assert {event["name"] for event in events if event.get("done")} >= {"unigram", "2-gram", "lstm"}
+
+
+def test_what_was_found_is_not_done_again(compared: Comparison, weather: Path) -> None:
+    again: list[str] = []
+    options: dict[str, Any] = {"column": "state", "out": compared.out, "budget": "14s", "models": FEW}
+    with pytest.raises(BundleError, match="--resume"):
+        cr.compare(weather, **options)
+    found = cr.compare(
+        weather, resume=True, watch=lambda event: again.append(str(event.get("began"))), **options
+    )
+    assert "True" not in again
+    assert [row["bits"] for row in found.results["models"]] == [
+        row["bits"] for row in compared.results["models"]
+    ]
+    with pytest.raises(BundleError, match="seed"):
+        cr.compare(weather, resume=True, seed=2, **options)
+
+
+def test_a_family_that_fails_is_reported_and_the_rest_goes_on(
+    weather: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(codec: str, wanted: Any) -> Any:
+        rungs = ladder(codec, wanted)
+        return [
+            race.Rung(rung.name, rung.family, {"order": 99}) if rung.name == "2-gram" else rung
+            for rung in rungs
+        ]
+
+    monkeypatch.setattr("chainrule.choose.compare.ladder", broken)
+    found = cr.compare(
+        weather, column="state", out=tmp_path / "out", budget="10s", models=["unigram", "2-gram"]
+    )
+    failed = {row["name"]: row["failed"] for row in found.results["models"] if row["failed"]}
+    assert list(failed) == ["2-gram"] and "order" in failed["2-gram"]
+    assert found.recommended == "unigram" and "2-gram" in found.report.read_text()
+
+
+def test_ctrl_c_stops_and_says_how_to_go_on(
+    weather: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(event: Any) -> None:
+        if event.get("done"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(Stopped, match="--resume"):
+        cr.compare(
+            weather, column="state", out=tmp_path / "out", budget="10s", models=["unigram"], watch=interrupted
+        )
+    assert (tmp_path / "out" / "plan.json").exists()
+
+
+def test_wrong_questions_are_refused(weather: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="lstm"):
+        cr.compare(weather, column="state", out=tmp_path / "a", models=["lstn"])
+    with pytest.raises(ConfigError, match="10s at least"):
+        cr.compare(weather, column="state", out=tmp_path / "b", budget="3s")
+
+
+def test_fifty_lines_of_text_give_an_answer_that_says_what_it_cannot(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts = [
+        f"the {one} cat saw {two} dogs" for one in ("old", "red", "big", "wet", "shy") for two in range(10)
+    ]
+    path = tmp_path / "tiny.txt"
+    path.write_text("\n".join(texts), encoding="utf-8")
+    words = [
+        "compare",
+        str(path),
+        "--budget",
+        "10s",
+        "--models",
+        "unigram,3-gram",
+        "-o",
+        str(tmp_path / "out"),
+    ]
+    assert main(words) == 0
+    printed = capsys.readouterr()
+    assert "were held out: differences smaller" in printed.out and "Report:" in printed.out
+    assert "unigram: begins" in printed.err
+    shutil.rmtree(tmp_path / "out")
+
+
+def test_a_smaller_part_lies_within_a_larger_one() -> None:
+    rows = [np.array([BOS, *range(5, 5 + one % 7), EOS], np.int32) for one in range(200)]
+    corpus = Corpus(np.concatenate(rows), 200, 1000)
+    small, large = (part(corpus, share, 1) for share in (1 / 8, 1 / 4))
+    assert small.sequences == 25 and large.sequences == 50
+    assert small.sequences == int((small.ids == BOS).sum())
+    long = Corpus(np.array([BOS, *range(5, 1005), EOS], np.int32), 1, 1000)
+    assert part(long, 1 / 4, 1).ids[-1] == EOS and len(part(long, 1 / 4, 1).ids) == 251
+
+
+ROW = {"failed": None, "score_per_second": 10.0}
+DATA = {"parts": {"train": {"symbols": 9_000}, "test": {"sequences": 100, "symbols": 9_000}}}
+
+
+def _row(name: str, bits: float, real: bool, speed: float = 10.0) -> dict[str, Any]:
+    return {
+        **ROW,
+        "name": name,
+        "title": name,
+        "bits": bits,
+        "behind": {"real": real},
+        "score_per_second": speed,
+    }
+
+
+@pytest.mark.parametrize(
+    ("rows", "simplest"),
+    [
+        ([_row("lstm", 1.0, False), _row("5-gram", 1.01, False)], "5-gram"),  # may be chance, and is simpler
+        ([_row("lstm", 1.0, False), _row("5-gram", 1.01, True)], "lstm"),  # is really worse
+        ([_row("lstm", 1.0, False), _row("5-gram", 1.05, False)], "lstm"),  # too much worse to be recommended
+        ([_row("5-gram", 1.0, False), _row("lstm", 1.0, False)], "5-gram"),  # the best is the simplest
+    ],
+)
+def test_the_simplest_of_equals_is_recommended(rows: list[dict[str, Any]], simplest: str) -> None:
+    found = advice(rows, ["5-gram", "lstm"], [], DATA, "bits per byte")
+    assert found["simplest"] == simplest and found["sentences"][0].startswith(f"Take {simplest}")
+
+
+def test_speed_and_more_data_are_spoken_of() -> None:
+    rows = [_row("lstm", 1.0, False), _row("5-gram", 1.05, True, 5_000.0)]
+    crossing = {"first": "gpt", "second": "lstm", "symbols": 50_000, "low": 20_000, "high": None}
+    found = advice(rows, ["5-gram", "lstm"], [crossing], DATA, "bits per byte")
+    assert found["fastest"] == "5-gram"
+    assert "500 times as fast" in found["sentences"][1] and "gpt overtakes lstm" in found["sentences"][2]
+
+
+def test_the_demo_shows_what_models_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = ["unigram", "3-gram"]
+    monkeypatch.setattr("chainrule.choose.compare.ladder", lambda codec, wanted: ladder(codec, kept))
+    words = ["demo", "--budget", "10s", "-o", str(tmp_path / "demo")]
+    for _ in range(2):  # the second time nothing is left to do
+        assert main(words) == 0
+        printed = capsys.readouterr().out
+        assert "unigram writes:" in printed and "Take 3-gram" in printed
+        assert str(tmp_path / "demo" / "report.html") in printed

@@ -11,10 +11,16 @@ import sys
 from functools import partial
 from pathlib import Path
 
+import torch
 from timing import in_turns
 
 from chainrule.bundle import Bundle, load
+from chainrule.decode.draft import Tally, drafted
+from chainrule.decode.filters import Filters
+from chainrule.decode.sample import sample
+from chainrule.models.base import Model
 from chainrule.runtime import reuse_memory
+from chainrule.symbols import BOS
 
 LENGTH, TURNS = 300, 5
 
@@ -29,19 +35,34 @@ def quality(model: Bundle, small: Bundle, text: Path) -> None:
         print(f"| {name} | {perplexity[name]:.3f} | {taken[name]:.2f} s |")
 
 
-def writing(model: Bundle, small: Bundle, drafter: Bundle | None) -> None:
-    """Symbols a second of one stream, greedy and drawn."""
+def writing(model: Model, small: Model, drafter: Model | None) -> None:
+    """Symbols of one stream that never ends, greedy and drawn; and how often the model had to read."""
     for heat in (0.0, 1.0):
-        write = partial(model.generate, "", LENGTH, 1, temperature=heat)
-        works = {"exact": write, "int8": partial(small.generate, "", LENGTH, 1, temperature=heat)}
+        filters, tally = Filters(temperature=heat), Tally()
+        works = {"exact": partial(write, model, filters), "int8": partial(write, small, filters)}
         if drafter is not None:
-            works["drafted"] = partial(write, draft=drafter)
-        if heat == 0.0 and drafter is not None and works["drafted"]() != works["exact"]():
-            sys.exit("A draft changed what is written.")
+            works["drafted"] = partial(write, model, filters, drafter, tally)
+            if heat == 0.0 and works["drafted"]() != works["exact"]():
+                sys.exit("A draft changed what is written.")
         taken = in_turns(works, TURNS)
-        print(f"\n| writing, temperature {heat:g} | time | ratio |\n|---|---|---|")
+        print(f"\n| writing {LENGTH} symbols, temperature {heat:g} | time | ratio |\n|---|---|---|")
         for name, one in taken.items():
             print(f"| {name} | {one:.3f} s | {taken['exact'] / one:.2f}x |")
+        if tally.rounds:
+            share = tally.kept / max(1, tally.drafted)
+            print(
+                f"\nkept {100 * share:.0f} % of what was drafted, {1 + tally.kept / tally.rounds:.2f} symbols a read"
+            )
+
+
+def write(
+    model: Model, filters: Filters, drafter: Model | None = None, tally: Tally | None = None
+) -> list[int]:
+    """So many symbols, whatever they are."""
+    luck = torch.Generator().manual_seed(1)
+    if drafter is None:
+        return list(sample(model, [BOS], LENGTH, generator=luck, filters=filters, stop=()))
+    return list(drafted(model, drafter, [BOS], LENGTH, generator=luck, filters=filters, stop=(), tally=tally))
 
 
 def main() -> None:
@@ -51,7 +72,7 @@ def main() -> None:
     model, *drafters = (load(folder) for folder in folders)
     small = model.compressed()
     quality(model, small, Path(text))
-    writing(model, small, drafters[0] if drafters else None)
+    writing(model.model, small.model, drafters[0].model if drafters else None)
 
 
 if __name__ == "__main__":

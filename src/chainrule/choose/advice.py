@@ -90,9 +90,10 @@ def _doubts(done: Sequence[Row], data: Row) -> list[str]:
     """What cannot be concluded."""
     told, test = [], data["parts"]["test"]
     if test["sequences"] < FEW_CASES and test["symbols"] < FEW_SYMBOLS:
+        what = "sequence was" if test["sequences"] == 1 else "sequences were"
         told.append(
-            f"Only {test['sequences']:,} sequences ({test['symbols']:,} symbols) were held out: differences smaller "
-            "than the intervals mean nothing, and more data could turn the order around."
+            f"Only {test['sequences']:,} {what} held out ({test['symbols']:,} symbols): differences smaller than the "
+            "intervals mean nothing, and more data could turn the order around."
         )
     unsure = sum(1 for row in done[1:] if not row["behind"]["real"])
     if unsure and not told:

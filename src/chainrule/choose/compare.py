@@ -88,12 +88,14 @@ def compare(
         raise ConfigError(f"A comparison needs {SHORTEST:.0f}s at least, not {budget}.")
     prepared = _prepared(plan, folder, resume)
     rungs = ladder(prepared.codec.name, models)
+    if not rungs:
+        raise ConfigError("A mix needs models to mix. Name some beside it, such as 5-gram,lstm,mix.")
     watch({"rungs": [rung.name for rung in rungs], "how": prepared.data.how, "codec": prepared.codec.name})
     race = Race(folder, rungs, plan.budget, not models or "mix" in models, watch, began)
     race.run()
     facts = check(prepared.data, prepared.codec)
     words = command or f"chainrule compare {' '.join(plan.data)} --budget {budget} -o {folder}"
-    found = results(race, prepared, facts, words, seed, time.monotonic() - began)
+    found = results(race, prepared, facts, words, seed)
     write_text(folder / RESULTS, to_json(found, indent=2) + "\n")
     write_text(folder / REPORT, page(found))
     return Comparison(found, folder)

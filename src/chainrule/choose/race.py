@@ -19,6 +19,7 @@ from chainrule.files import write_text
 FRACTIONS = (1 / 16, 1 / 8, 1 / 4, 1 / 2)
 FINISHING = 0.03  # share of the time for putting everything together
 PATIENCE = 60.0  # seconds beyond its share after which a process is stopped
+CLOCK = "seconds.txt"
 Event = Mapping[str, Any]
 
 
@@ -34,11 +35,14 @@ class Race:
     began: float = field(default_factory=time.monotonic)
     failed: dict[str, str] = field(default_factory=dict)
     shares: dict[str, float] = field(default_factory=dict)  # seconds that each model was given
+    before: float = 0.0  # seconds that passed before it was stopped
 
     def run(self) -> None:
         """Everything, the simplest first."""
         for folder in ("jobs", "found", "models", "runs"):
             (self.out / folder).mkdir(parents=True, exist_ok=True)
+        if (self.out / CLOCK).exists():
+            self.before = float((self.out / CLOCK).read_text())
         counted = [rung for rung in self.rungs if not rung.weight]
         learners = [rung for rung in self.rungs if rung.weight]
         if counted:
@@ -79,7 +83,12 @@ class Race:
     @property
     def left(self) -> float:
         """Seconds until everything is to be put together."""
-        return (1 - FINISHING) * self.budget - (time.monotonic() - self.began)
+        return (1 - FINISHING) * self.budget - self.passed
+
+    @property
+    def passed(self) -> float:
+        """Seconds so far, those before it was stopped included."""
+        return self.before + time.monotonic() - self.began
 
     def _job(self, name: str, kind: str, share: float, rungs: Sequence[Rung] = (), **more: Any) -> None:
         """One process, unless it has been done before."""
@@ -100,6 +109,7 @@ class Race:
         names = [rung.name for rung in todo] if kind == "rungs" else [name]
         self.watch({"name": names[0], "began": True, "seconds": seconds})
         reason = self._process(path, seconds)
+        write_text(self.out / CLOCK, f"{self.passed:.3f}\n")
         if reason:
             missing = [one for one in names if not self.found(one)]
             self.failed |= dict.fromkeys(missing, reason)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,9 +27,7 @@ FEW = 50  # sequences below which a training part is tiny
 POINTS = 40  # of a band
 
 
-def results(
-    race: Race, prepared: Prepared, facts: Check, command: str, seed: int, seconds: float
-) -> dict[str, Any]:
+def results(race: Race, prepared: Prepared, facts: Check, command: str, seed: int) -> dict[str, Any]:
     """The whole report as values, best model first."""
     rate = _rate(prepared)
     names = [rung.name for rung in race.rungs]
@@ -48,7 +47,7 @@ def results(
         "data": data,
         "unit": unit,
         "budget": race.budget,
-        "seconds": seconds,
+        "seconds": race.passed,
         "models": [*({**row, "surprise": None} for row in rows), *broken],
         "curves": [one for one, _ in curves],
         "crossings": crossings,
@@ -171,7 +170,7 @@ def _data(prepared: Prepared, facts: Check) -> dict[str, Any]:
         for name, part in facts.parts.items()
     }
     return {
-        "name": prepared.data.source.name,
+        "name": Path(prepared.data.source.name).name,
         "codec": prepared.codec.name,
         "alphabet": prepared.codec.size,
         "how": facts.how,

@@ -19,8 +19,8 @@ from torch.autograd.function import once_differentiable
 
 from chainrule.runtime import compiled
 
-FEW = 4  # rows for which the matrix is what takes time
-LARGE = 1 << 16  # numbers in a matrix from which it matters
+FEW = 5  # rows for which the matrix is what takes time
+LARGE = 1 << 17  # numbers in a matrix from which it matters
 NOTHING = np.empty(0, np.float32)
 THREADS = threading.Lock()  # numba's serve one caller at a time
 

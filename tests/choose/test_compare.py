@@ -61,6 +61,10 @@ def test_all_models_are_judged_and_the_best_comes_first(compared: Comparison) ->
         assert row["low"] <= row["bits"] <= row["high"]
         assert row["parameters"] > 0 and row["memory_bytes"] > 1e6 and row["score_per_second"] > 0
     assert rows[0]["behind"] is None and rows[-1]["behind"]["real"]
+    seconds = {row["name"]: row["seconds"] for row in rows}
+    assert (
+        seconds["lstm + 2-gram"] > seconds["lstm"] + seconds["2-gram"]
+    )  # a mix takes the time of its parts, too
 
 
 def test_it_keeps_to_its_budget(compared: Comparison) -> None:

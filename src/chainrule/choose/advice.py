@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 NEAR = 0.02  # a model this much worse than the best is still recommended if it is simpler and chance may explain it
-CLOSE = 0.10  # and this much worse, it is good enough to be named as the fast one
+CLOSE = 0.05  # and this much worse, it is good enough to be named as the fast one
 FEW_CASES, FEW_SYMBOLS = 30, 2_000
 TWICE = 2.0
 
@@ -53,7 +53,7 @@ def _equal(row: Row, best: Row) -> bool:
 def _choice(simplest: Row, best: Row, unit: str) -> str:
     figures = f"{best['bits']:.3f} {unit}"
     if simplest is best:
-        return f"Take {best['title']}: with {figures} it is the best, and nothing simpler comes as near as chance."
+        return f"Take {best['title']}: with {figures} it is the best, and the simpler ones are not behind by chance."
     gap = simplest["bits"] / best["bits"] - 1
     return (
         f"Take {simplest['title']}: {best['title']} has the fewest bits ({figures}), but only by {100 * gap:.1f} %, "

@@ -81,7 +81,9 @@ class Work:
             for name, weight in zip(self.job["parts"], model.config.weights, strict=True)
         )
         facts = {"notes": [f"weights: {weights}"], "progress": []}
-        self._keep(self.job["name"], Bundle(self.prepared.codec, model), facts, self.began)
+        parts = (json.loads((self.out / "found" / f"{name}.json").read_text()) for name in self.job["parts"])
+        learning = sum(part["seconds"] for part in parts)  # without them there would be nothing to mix
+        self._keep(self.job["name"], Bundle(self.prepared.codec, model), facts, self.began - learning)
 
     def curve(self) -> None:
         """The same model with parts of the data, in parts of the time."""

@@ -22,6 +22,7 @@ from torch import Tensor, nn
 
 from chainrule.data.batches import Batch, Streams
 from chainrule.decode.sample import greedy, sample_rows
+from chainrule.interop.huggingface.gpt2 import Gpt2
 from chainrule.models.base import Model
 from chainrule.models.gpt import Gpt, GptConfig
 from chainrule.runtime import reuse_memory
@@ -136,28 +137,25 @@ def training() -> None:
 
 
 def theirs(model: Gpt) -> Any:
-    """The same weights in transformers."""
+    """The same model, with the same weights, in transformers."""
     from transformers import GPT2Config, GPT2LMHeadModel
 
-    config = model.config
-    other = GPT2LMHeadModel(
-        GPT2Config(
-            vocab_size=config.alphabet,
-            n_positions=config.context,
-            n_embd=config.width,
-            n_layer=config.layers,
-            n_head=config.heads,
-        )
-    ).eval()
+    form, order = Gpt2(), np.arange(model.config.alphabet)
+    values = form.described(model.config) | {"vocab_size": len(order)}
+    other = GPT2LMHeadModel(GPT2Config(**values, bos_token_id=None, eos_token_id=None)).eval()
+    arrays = model.arrays()
+    for part in form.parts(model.config):
+        for name, array in part.taken(arrays[part.ours], order).items():
+            other.get_parameter(name).data.copy_(torch.from_numpy(array.copy()))
     other.generation_config.pad_token_id = 0
-    other.generation_config.eos_token_id = None
+    other.generation_config.suppress_tokens = list(model.config.silent)
     return other
 
 
 def decoding(
     layers: int, width: int, heads: int, alphabet: int, rows: int, length: int, **options: Any
 ) -> None:
-    """Symbols a second, greedy, from one symbol on; their weights are random as well: work is the same."""
+    """Symbols a second from one symbol on, greedy for one row; both must write the same."""
     config = GptConfig(
         alphabet=alphabet,
         layers=layers,
@@ -165,6 +163,7 @@ def decoding(
         heads=heads,
         context=1024,
         positions="learned",
+        activation="gelu-tanh",
         **options,
     )
     model = Gpt.seeded(config, 1)
@@ -181,6 +180,10 @@ def decoding(
         with torch.no_grad():
             other.generate(start, max_new_tokens=length, do_sample=rows > 1, min_new_tokens=length)
 
+    if rows == 1:
+        ids = other.generate(start, max_new_tokens=20, do_sample=False)[0, 1:].tolist()
+        if ids != list(greedy(model, [BOS], 20, stop=())):
+            sys.exit("The two do not write the same.")
     works = {"ours": partial(draw, model), "int8": partial(draw, model.compressed()), "theirs": generate}
     taken = in_turns(works, 5)
     per = {name: 1000 * one / length for name, one in taken.items()}

@@ -115,7 +115,7 @@ def told(found: Comparison) -> str:
 
 def _cells(row: Mapping[str, Any]) -> list[str]:
     return [
-        row["title"] if row["family"] != row["name"] else f"{row['title']}",
+        row["title"],
         f"{row['bits']:.4f}",
         f"{row['low']:.3f}–{row['high']:.3f}",
         number(float(row["perplexity"])),

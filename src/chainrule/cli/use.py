@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 Saved = Annotated[Path, typer.Argument(metavar="MODEL", help="The folder of a saved model.")]
 Int8 = Annotated[
-    bool, typer.Option("--int8", help="Answer with weights in eight bits: faster, hardly worse.")
+    bool,
+    typer.Option("--int8", help="Answer with weights in eight bits: faster for large models, hardly worse."),
 ]
 NAMED = 10  # unknown symbols named one by one
 

@@ -1,7 +1,7 @@
 """Muon: matrices inside a network move by the orthogonal part of their momentum (Jordan et al. 2024).
 
-All directions of a matrix are learnt at the same pace, not only the few that gradients are full of. Layers of
-attention need about half as many steps as with AdamW; tables of vectors, biases and norms are left to AdamW.
+All directions of a matrix are learnt at the same pace, not only the few that gradients are full of. Tables of vectors,
+biases and norms are left to AdamW.
 """
 
 from __future__ import annotations

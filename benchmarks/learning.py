@@ -1,6 +1,6 @@
 """How good a model gets in how much time: whole commands on Penn Treebank and Shakespeare. Prints a Markdown table.
 
-    python benchmarks/learning.py                     # everything, an hour and a half
+    python benchmarks/learning.py                     # everything, three hours
     python benchmarks/learning.py shakespeare-45s     # one of them; --list names them
 
 Times are of the whole command, from start to saved model, judging included.
@@ -32,6 +32,8 @@ RUNS: dict[str, tuple[str, list[str]]] = {
     "gpt-5m": ("shakespeare", [*GPT, "--budget", "285s"]),
     "gpt-20m": ("shakespeare", [*GPT, "--budget", "19m"]),
     "ptb-6m": ("ptb", [*PTB, "--budget", "325s"]),
+    "ptb-15m": ("ptb", ["--config", str(RECIPES / "ptb-lstm.toml"), "--budget", "15m"]),
+    "ptb-30m": ("ptb", ["--config", str(RECIPES / "ptb-lstm.toml"), "--budget", "30m"]),
     "ptb-60m": ("ptb", ["--config", str(RECIPES / "ptb-lstm.toml")]),
     "ptb-default": ("ptb", PTB),
 }
@@ -67,15 +69,15 @@ def row(name: str, out: Path) -> str:
     return f"| {name} | {taken:.0f} s | {figures} | {told['parameters']:,} |"
 
 
-def mixed(out: Path) -> str:
-    """The hour's LSTM and the 5-gram."""
+def mixed(name: str, out: Path) -> str:
+    """The LSTM of a recipe and the 5-gram."""
     words = files("ptb", out)
     counted = [*COMMAND, "fit", *words, "--order", "5", "--codec", "words", "--closed"]
     subprocess.run([*counted, "-o", str(out / "five"), "-q"], check=True, stdout=subprocess.DEVNULL)
     mix = [
         *COMMAND,
         "mix",
-        str(out / "ptb-60m"),
+        str(out / name),
         str(out / "five"),
         "--valid",
         words[2],
@@ -83,9 +85,9 @@ def mixed(out: Path) -> str:
         str(out / "both"),
     ]
     subprocess.run([*mix, "-q"], check=True, stdout=subprocess.DEVNULL)
-    judge = [*COMMAND, "score", str(out / "both"), words[4], "--json"]
+    judge = [*COMMAND, "score", str(out / "both"), "--file", words[4], "--json"]
     told = json.loads(subprocess.run(judge, check=True, stdout=subprocess.PIPE, text=True).stdout)
-    return f"| ptb-60m mixed with the 5-gram | | | {told['perplexity']:.2f} | | |"
+    return f"| {name} mixed with the 5-gram | | | {told['perplexity']:.2f} | | |"
 
 
 def main() -> None:
@@ -98,8 +100,8 @@ def main() -> None:
         print("|---|---|---|---|---|---|")
         for name in sys.argv[1:] or RUNS:
             print(row(name, Path(folder)), flush=True)
-            if name == "ptb-60m":
-                print(mixed(Path(folder)), flush=True)
+            if name in ("ptb-15m", "ptb-30m", "ptb-60m"):
+                print(mixed(name, Path(folder)), flush=True)
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ class Step(Protocol):
 
     total: int | None
     words: str  # more to tell, such as a loss
+    nats: float | None  # the loss itself: of the validation part, as soon as there is one
 
     def __call__(self, count: int) -> None: ...
 
@@ -89,6 +90,7 @@ class Meter:
     clock: Callable[[], float] = time.monotonic
     done: int = 0
     words: str = ""
+    nats: float | None = None
     began: float = field(init=False)
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,15 @@ import chainrule as cr
 from chainrule.choose import race
 from chainrule.choose.advice import advice
 from chainrule.choose.compare import Comparison
-from chainrule.choose.ladder import ladder
+from chainrule.choose.ladder import ladders, title
+from chainrule.choose.measure import cases, spelled, widths
 from chainrule.choose.worker import part
 from chainrule.cli import main
 from chainrule.data.corpus import Corpus
+from chainrule.data.dataset import Prepared, prepare
 from chainrule.errors import BundleError, ConfigError, Stopped
 from chainrule.examples import example
-from chainrule.symbols import BOS, EOS
+from chainrule.symbols import BOS, EOS, UNK
 
 FEW = ["unigram", "2-gram", "lstm", "mix"]
 
@@ -40,15 +43,16 @@ def events() -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def compared(weather: Path, events: list[dict[str, Any]]) -> Comparison:
-    out = weather.parent / "out"
-    return cr.compare(
-        weather,
-        column="state",
-        out=out,
-        budget="14s",
-        models=FEW,
-        watch=lambda event: events.append(dict(event)),
-    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(race, "LEAST", -1e9)  # however slow the machine is
+        return cr.compare(
+            weather,
+            column="state",
+            out=weather.parent / "out",
+            budget="14s",
+            models=FEW,
+            watch=lambda event: events.append(dict(event)),
+        )
 
 
 def test_all_models_are_judged_and_the_best_comes_first(compared: Comparison) -> None:
@@ -99,6 +103,7 @@ def test_learning_curves_end_at_the_full_data(compared: Comparison) -> None:
 
 def test_everybody_is_told_what_happens(compared: Comparison, events: list[dict[str, Any]]) -> None:
     assert events[0]["rungs"] == ["unigram", "2-gram", "lstm"]
+    assert set(events[0]["forecasts"]) == {"unigram", "2-gram", "lstm"}
     assert {event["name"] for event in events if event.get("done")} >= {"unigram", "2-gram", "lstm"}
 
 
@@ -122,20 +127,27 @@ def test_what_was_found_is_not_done_again(compared: Comparison, weather: Path) -
 def test_a_family_that_fails_is_reported_and_the_rest_goes_on(
     weather: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(codec: str, wanted: Any) -> Any:
-        rungs = ladder(codec, wanted)
+    def broken(codecs: Any, wanted: Any) -> Any:
         return [
-            race.Rung(rung.name, rung.family, {"order": 99}) if rung.name == "2-gram" else rung
-            for rung in rungs
+            replace(rung, options={"order": 99}) if rung.name == "2-gram" else rung
+            for rung in ladders(codecs, wanted)
         ]
 
-    monkeypatch.setattr("chainrule.choose.compare.ladder", broken)
+    monkeypatch.setattr("chainrule.choose.compare.ladders", broken)
     found = cr.compare(
         weather, column="state", out=tmp_path / "out", budget="10s", models=["unigram", "2-gram"]
     )
     failed = {row["name"]: row["failed"] for row in found.results["models"] if row["failed"]}
     assert list(failed) == ["2-gram"] and "order" in failed["2-gram"]
     assert found.recommended == "unigram" and "2-gram" in found.report.read_text()
+
+
+def test_models_without_time_are_left_out(weather: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    found = cr.compare(weather, column="state", out=out, budget="10s", models=["unigram", "window", "gpt"])
+    left = {row["name"]: row["failed"] for row in found.results["models"] if row["failed"]}
+    assert "window" in left and "larger budget" in left["window"]
+    assert found.recommended is not None and found.results["seconds"] < 30
 
 
 def test_ctrl_c_stops_and_says_how_to_go_on(
@@ -184,6 +196,63 @@ def test_fifty_lines_of_text_give_an_answer_that_says_what_it_cannot(
     assert "differences smaller than the intervals" in printed.out and "Report:" in printed.out
     assert "unigram: begins" in printed.err
     shutil.rmtree(tmp_path / "out")
+
+
+TEXTS = [
+    f"{one} {two} went home to sleep" for one in ("ann", "bob", "eve") for two in "abcdefghijklmnopqrstuvw"
+]
+
+
+def test_several_codecs_are_told_in_bits_per_byte(tmp_path: Path) -> None:
+    found = cr.compare(
+        TEXTS, out=tmp_path / "out", budget="12s", models=["unigram", "3-gram"], codec=["words", "characters"]
+    )
+    rows = {row["name"]: row for row in found.results["models"]}
+    assert {row["codec"] for row in rows.values()} == {"words", "characters"} and len(rows) == 4
+    assert found.results["unit"] == "bits per byte" and found.results["data"]["name"] == "texts given"
+    letters, words = rows["3-gram (characters)"], rows["3-gram (words)"]
+    assert letters["low"] < letters["bits"] < letters["high"] < rows["unigram (characters)"]["bits"]
+    assert words["samples"] and found.model("3-gram (words)").codec.name == "words"
+    best = found.results["models"][0]["codec"]
+    assert all(best in curve["name"] for curve in found.results["curves"])
+    assert (
+        found.model().codec.name in ("words", "characters") and "3-gram (words)" in found.report.read_text()
+    )
+
+
+def test_codecs_that_read_other_sequences_are_not_compared(weather: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="codecs of text"):
+        cr.compare(weather, column="state", out=tmp_path / "out", codec=["events", "words"])
+
+
+def _prepared(codec: str, **settings: Any) -> Prepared:
+    return prepare(TEXTS, TEXTS, [*TEXTS[:30], "zoë slept"], codec=codec, settings=settings)
+
+
+@pytest.mark.parametrize("codec", ["words", "characters", "bytes", "subwords"])
+def test_symbols_stand_for_the_bytes_of_the_text(codec: str) -> None:
+    ready = _prepared(codec)
+    assert ready.test is not None
+    found = widths(ready)
+    assert found.sum() == pytest.approx(ready.test.bytes) and found.min() >= 0
+    _, sizes = cases(ready.test.ids, np.zeros(len(found)), found)
+    assert sizes[:30] == pytest.approx([len(text) + 1 for text in TEXTS[:30]], rel=0.3)
+
+
+def test_what_a_codec_cannot_write_is_paid_for() -> None:
+    ready = _prepared("words")
+    assert ready.test is not None and ready.test.unknown == 2  # "zoë", "slept"
+    found = spelled(ready.test, widths(ready))
+    assert (found > 0).tolist() == (ready.test.ids == UNK).tolist()
+    assert found.sum() == pytest.approx(8 * len("zoë slept\n".encode()))
+
+
+def test_names_tell_the_codec_only_where_there_are_several() -> None:
+    assert [rung.name for rung in ladders(["words"], ["3-gram", "gpt"])] == ["3-gram", "gpt"]
+    several = ladders(["words", "characters"], ["3-gram", "lstm", "gpt"])
+    assert [rung.name for rung in several][:2] == ["3-gram (words)", "3-gram (characters)"]
+    assert [rung.family for rung in several] == ["ngram"] * 2 + ["lstm"] * 2 + ["gpt"] * 2
+    assert title("gpt", {"layers": 2, "width": 64}, "gpt (words)") == "GPT, 2 × 64 (words)"
 
 
 def test_a_smaller_part_lies_within_a_larger_one() -> None:
@@ -237,7 +306,7 @@ def test_the_demo_shows_what_models_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kept = ["unigram", "3-gram"]
-    monkeypatch.setattr("chainrule.choose.compare.ladder", lambda codec, wanted: ladder(codec, kept))
+    monkeypatch.setattr("chainrule.choose.compare.ladders", lambda codecs, wanted: ladders(codecs, kept))
     words = ["demo", "--budget", "10s", "-o", str(tmp_path / "demo")]
     for _ in range(2):  # the second time nothing is left to do
         assert main(words) == 0

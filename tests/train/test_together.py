@@ -69,6 +69,20 @@ def test_rows_dealt_out_come_together_again() -> None:
     torch.testing.assert_close(interleaved(shares), rows)
 
 
+def test_weights_that_nobody_used_get_no_gradient(monkeypatch: pytest.MonkeyPatch) -> None:
+    used, elsewhere, unused = (torch.ones(2, requires_grad=True) for _ in range(3))
+    used.grad = torch.ones(2)
+
+    def as_if_another(flat: torch.Tensor) -> None:  # it used the second one, too
+        flat += torch.tensor([1.0, 1.0, 0.0, *[2.0] * 4, *[0.0] * 2])
+
+    monkeypatch.setattr(torch.distributed, "all_reduce", as_if_another)
+    Together(0, 2).add_gradients([used, elsewhere, unused])
+    assert used.grad is not None and used.grad.tolist() == [3.0, 3.0]
+    assert elsewhere.grad is not None and elsewhere.grad.tolist() == [2.0, 2.0]
+    assert unused.grad is None
+
+
 def test_two_processes_have_the_losses_of_one(text: Path) -> None:
     for processes in (1, 2):
         words = fit(text, f"by{processes}", processes, "--epochs", "6")

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from chainrule.bundle import Bundle, load
-from chainrule.choose.ladder import ladder
+from chainrule.choose.ladder import ladders
 from chainrule.choose.plan import PLAN, Plan, check_same, opened
 from chainrule.choose.race import Event, Race
 from chainrule.choose.report import page
-from chainrule.choose.results import results
+from chainrule.choose.results import Compared, foretold, results
 from chainrule.config import to_json
 from chainrule.data.check import check
 from chainrule.data.dataset import Prepared
@@ -59,7 +59,7 @@ def compare(
     out: str | Path = "comparison",
     budget: str = "10m",
     models: Sequence[str] = (),
-    codec: str | None = None,
+    codec: str | Sequence[str] | None = None,
     valid: str | os.PathLike[str] | None = None,
     test: str | os.PathLike[str] | None = None,
     seed: int = 1,
@@ -70,8 +70,9 @@ def compare(
 ) -> Comparison:
     """Train the ladder of models on one set of data within one budget, and judge all of them on the same held-out part.
 
-    `data` are files, or texts; `options` those of reading (`column="text"`) and of the codec (`vocab="10k"`). What was
-    stopped goes on with `resume`.
+    `data` are files, or texts; `options` those of reading (`column="text"`) and of the codec (`vocab="10k"`). Of
+    several codecs, `codec=["characters", "words"]`, each gets a ladder of its own. What was stopped goes on with
+    `resume`.
     """
     began, folder = time.monotonic(), Path(out)
     plan = Plan(
@@ -79,7 +80,7 @@ def compare(
         valid=None if valid is None else _absolute(valid),
         test=None if test is None else _absolute(test),
         options=options,
-        codec=codec,
+        codecs=[codec] if isinstance(codec, str) else list(codec or ()),
         budget=duration(budget),
         models=list(models),
         seed=seed,
@@ -87,22 +88,23 @@ def compare(
     if plan.budget < SHORTEST:
         raise ConfigError(f"A comparison needs {SHORTEST:.0f}s at least, not {budget}.")
     prepared = _prepared(plan, folder, resume)
-    rungs = ladder(prepared.codec.name, models)
+    rungs = ladders(list(prepared), models)
     if not rungs:
         raise ConfigError("A mix needs models to mix. Name some beside it, such as 5-gram,lstm,mix.")
-    watch({"rungs": [rung.name for rung in rungs], "how": prepared.data.how, "codec": prepared.codec.name})
     race = Race(folder, rungs, plan.budget, not models or "mix" in models, watch, began)
+    compared = Compared(prepared, {name: check(one.data, one.codec) for name, one in prepared.items()})
+    forecasts = foretold(race, compared)
+    watch({"rungs": [rung.name for rung in rungs], "forecasts": forecasts, "budget": plan.budget})
     race.run()
-    facts = check(prepared.data, prepared.codec)
     words = command or f"chainrule compare {' '.join(plan.data)} --budget {budget} -o {folder}"
-    found = results(race, prepared, facts, words, seed)
+    found = results(race, compared, forecasts, words, seed)
     write_text(folder / RESULTS, to_json(found, indent=2) + "\n")
     write_text(folder / REPORT, page(found))
     return Comparison(found, folder)
 
 
-def _prepared(plan: Plan, folder: Path, resume: bool) -> Prepared:
-    """The data, read anew or as they were read before."""
+def _prepared(plan: Plan, folder: Path, resume: bool) -> dict[str, Prepared]:
+    """The data, read anew or as they were read before, by codec."""
     begun = (folder / PLAN).exists()
     if begun and not resume:
         raise BundleError(f"{folder} holds a comparison. Go on with --resume, or choose another folder.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from chainrule.errors import ConfigError, suggest
@@ -19,6 +19,7 @@ class Rung:
     family: str
     options: Mapping[str, Any] = field(default_factory=dict)
     weight: float = 0.0  # of its share of the time; 0: it takes what it takes
+    codec: str = ""
 
 
 LEARNERS = (
@@ -45,9 +46,26 @@ def ladder(codec: str, wanted: Sequence[str] = ()) -> list[Rung]:
     return [rung for rung in rungs if not wanted or rung.name in wanted or rung.family in wanted]
 
 
+def ladders(codecs: Sequence[str], wanted: Sequence[str] = ()) -> list[Rung]:
+    """The rungs for all codecs, those that count first; with several codecs, names tell which one is meant."""
+    found = [
+        replace(rung, codec=codec, name=f"{rung.name} ({codec})" if len(codecs) > 1 else rung.name)
+        for codec in codecs
+        for rung in ladder(codec, wanted)
+    ]
+    return sorted(found, key=_simple)
+
+
+def _simple(rung: Rung) -> tuple[int, int]:
+    """Where it stands on the ladder, whatever its codec."""
+    families = [one.family for one in LEARNERS]
+    return (families.index(rung.family) + 1 if rung.weight else 0, rung.options.get("order", 0))
+
+
 def title(family: str, settings: Mapping[str, Any], name: str) -> str:
     """What a model is, in a few words."""
     if family in ("ngram", "mix"):
         return name
     layers, width = settings.get("layers", 1), settings.get("width")
-    return f"{family.upper() if family != 'window' else 'window'}, {layers} × {width}"
+    named = family if family == "window" else family.upper()
+    return f"{named}, {layers} × {width}{name.removeprefix(family)}"

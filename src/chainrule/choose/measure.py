@@ -11,16 +11,17 @@ from typing import Any
 import numpy as np
 
 from chainrule.bundle import Bundle
-from chainrule.choose.plan import judged_on
+from chainrule.choose.plan import by_bytes, judged_on
+from chainrule.data.corpus import Corpus
 from chainrule.data.dataset import Prepared
 from chainrule.judge.bootstrap import blocks
-from chainrule.judge.score import LOG2, measure_each
-from chainrule.symbols import BOS
+from chainrule.judge.score import LOG2
+from chainrule.symbols import BOS, EOS, FIRST, UNK
 
 APART = 20  # sequences from which each one is a case of its own; fewer are cut into blocks
+JUDGING = 0.15  # share of a model's time that is kept for judging it
 SHOWN = 600  # symbols whose surprise is kept
 SAMPLES, LENGTH = 3, 160  # symbols
-SPELLED = ("characters", "bytes", "words", "subwords", "tokenizer")  # codecs of text, judged by the byte
 
 
 @dataclass(frozen=True)
@@ -28,43 +29,71 @@ class Judged:
     """Bits of every case and what they are counted by; everything else as plain values."""
 
     bits: np.ndarray  # (S,)
-    sizes: np.ndarray  # (S,) symbols
-    unit: float  # bytes, or symbols, of all cases together
+    sizes: np.ndarray  # (S,) bytes, or symbols
     facts: Mapping[str, Any]
 
 
-def judged(bundle: Bundle, prepared: Prepared, seed: int) -> Judged:
-    """How well and how fast a model foresees, and what it writes."""
+def judged(bundle: Bundle, prepared: Prepared, seed: int, spelling: bool = False) -> Judged:
+    """How well and how fast a model foresees, and what it writes; with `spelling`, what its codec cannot write down
+    is paid for by the byte.
+    """
     test = judged_on(prepared)
     began = time.perf_counter()
     logs = bundle.model.score_ids(test.ids)
     scoring = time.perf_counter() - began
-    bits, sizes = cases(test.ids, logs)
-    symbols = float(sizes.sum())
+    bits = np.where(test.ids == BOS, 0.0, -logs.astype(np.float64) / LOG2)  # (positions,)
+    perplexity = _power(float(bits.sum()) / max(1, test.symbols))
+    sizes = widths(prepared)
+    bits, sizes = cases(test.ids, bits + spelled(test, sizes) if spelling else bits, sizes)
     began = time.perf_counter()
     samples, written = samples_of(bundle, seed)
     facts = {
-        "perplexity": _power(float(bits.sum()) / max(1.0, symbols)),
-        "score_per_second": symbols / max(scoring, 1e-9),
+        "perplexity": perplexity,
+        "score_per_second": test.symbols / max(scoring, 1e-9),
         "write_per_second": written / max(time.perf_counter() - began, 1e-9),
         "samples": samples,
         "surprise": _surprise(bundle, test.ids, logs),
         "values": _values(bundle, prepared),
     }
-    return Judged(bits, sizes, float(test.bytes) if by_bytes(prepared) else symbols, facts)
+    return Judged(bits, sizes, facts)
 
 
-def by_bytes(prepared: Prepared) -> bool:
-    """Whether bits are told per byte of text, and not per symbol."""
-    return prepared.codec.name in SPELLED
+def widths(prepared: Prepared) -> np.ndarray:
+    """How many bytes of the held-out text each symbol (positions,) stands for; 1 each if bits are told by the symbol.
+
+    An unknown symbol stands for an equal share of what the known ones leave over.
+    """
+    test, codec = judged_on(prepared), prepared.codec
+    if not by_bytes(prepared):
+        return np.where(test.ids == BOS, 0.0, 1.0)
+    between = len(getattr(codec, "glue", ""))
+    table = np.zeros(codec.size)
+    for one in np.unique(test.ids[test.ids >= FIRST]).tolist():
+        table[one] = len(codec.decode([one]).encode()) + between
+    table[EOS] = 1 - between
+    unknown = int((test.ids == UNK).sum())
+    if unknown:
+        table[UNK] = max(1.0, (test.bytes - table[test.ids].sum()) / unknown)
+    found = table[test.ids]
+    return found * (test.bytes / max(1.0, found.sum()))  # type: ignore[no-any-return]
 
 
-def cases(ids: np.ndarray, logs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Bits and symbols (S,) of every sequence, or of every block of few long ones."""
-    scores = measure_each(ids, logs)
-    if len(scores) >= APART:
-        return np.array([one.bits for one in scores]), np.array([float(one.symbols) for one in scores])
-    return blocks(-logs[ids != BOS].astype(np.float64) / LOG2)
+def spelled(test: Corpus, sizes: np.ndarray) -> np.ndarray:
+    """Bits (positions,) for writing unknown symbols down, eight a byte.
+
+    A literal <unk> is known, so of the symbols that look unknown only their share is paid for.
+    """
+    unknown = test.ids == UNK
+    return 8.0 * sizes * unknown * (test.unknown / max(1, int(unknown.sum())))  # type: ignore[no-any-return]
+
+
+def cases(ids: np.ndarray, bits: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Bits and sizes (S,) of every sequence, or of every block of few long ones, from those of symbols (positions,)."""
+    starts = np.flatnonzero(ids == BOS)
+    if len(starts) >= APART:
+        return np.add.reduceat(bits, starts), np.add.reduceat(sizes, starts)
+    spoken = ids != BOS
+    return blocks(bits[spoken], sizes[spoken])
 
 
 def samples_of(bundle: Bundle, seed: int) -> tuple[list[str], int]:

@@ -18,6 +18,7 @@ from chainrule.files import write_text
 
 FRACTIONS = (1 / 16, 1 / 8, 1 / 4, 1 / 2)
 FINISHING = 0.03  # share of the time for putting everything together
+LEAST = 4.0  # seconds below which a process has started before its time is over
 PATIENCE = 60.0  # seconds beyond its share after which a process is stopped
 CLOCK = "seconds.txt"
 Event = Mapping[str, Any]
@@ -34,7 +35,6 @@ class Race:
     watch: Callable[[Event], object]
     began: float = field(default_factory=time.monotonic)
     failed: dict[str, str] = field(default_factory=dict)
-    shares: dict[str, float] = field(default_factory=dict)  # seconds that each model was given
     before: float = 0.0  # seconds that passed before it was stopped
 
     def run(self) -> None:
@@ -43,37 +43,74 @@ class Race:
             (self.out / folder).mkdir(parents=True, exist_ok=True)
         if (self.out / CLOCK).exists():
             self.before = float((self.out / CLOCK).read_text())
-        counted = [rung for rung in self.rungs if not rung.weight]
+        for codec, counted in self._counted().items():
+            self._job(f"counting {codec}", "rungs", codec, 0.0, counted)
         learners = [rung for rung in self.rungs if rung.weight]
-        if counted:
-            self._job("counting", "rungs", 0.0, counted)
-        weights = [rung.weight for rung in learners]
-        after = (MIX if self.mixing else 0.0) + CURVE
         for place, rung in enumerate(learners):
-            share = rung.weight / (sum(weights[place:]) + after)
-            self._job(rung.name, "rungs", share, [rung])
+            self._learn(rung, self._share(learners[place:]))
         if self.mixing:
-            self._mix(counted, learners, MIX / after)
-        self._curves(counted, learners)
+            self._mix(learners)
+        self._curves(learners)
 
-    def _mix(self, counted: Sequence[Rung], learners: Sequence[Rung], share: float) -> None:
-        """The best that counts with the best that learns."""
-        parts = [best.name for best in (self._best(learners), self._best(counted)) if best]
-        if len(parts) == 2:
-            self._job(" + ".join(parts), "mix", share, parts=parts)
+    def given(self) -> dict[str, float]:
+        """Seconds that each model would be given if all took what they are given."""
+        learners = [rung for rung in self.rungs if rung.weight]
+        total = sum(rung.weight for rung in learners) + self._after
+        return {rung.name: rung.weight / total * (1 - FINISHING) * self.budget for rung in learners}
 
-    def _curves(self, counted: Sequence[Rung], learners: Sequence[Rung]) -> None:
-        """How the best of each kind improves with more data."""
-        chosen = [best for best in (self._best(counted), self._best(learners)) if best]
+    def _counted(self) -> dict[str, list[Rung]]:
+        """Those that count, by codec."""
+        counted = [rung for rung in self.rungs if not rung.weight]
+        return {
+            codec: [one for one in counted if one.codec == codec] for codec in {r.codec: 0 for r in counted}
+        }
+
+    @property
+    def _after(self) -> float:
+        """The weight of what comes after all models."""
+        return (MIX if self.mixing else 0.0) + CURVE
+
+    def _share(self, learners: Sequence[Rung]) -> float:
+        """How much of the time that is left the first of these may take."""
+        return learners[0].weight / (sum(rung.weight for rung in learners) + self._after)
+
+    def _learn(self, rung: Rung, share: float) -> None:
+        """One that learns, if there is time for it."""
+        seconds = share * self.left
+        if seconds >= LEAST or self.found(rung.name):
+            self._job(rung.name, "rungs", rung.codec, share, [rung])
+            return
+        self._fails(rung.name, f"{max(0.0, seconds):.1f} s are too short to learn in; give a larger budget")
+
+    def _fails(self, name: str, reason: str) -> None:
+        self.failed[name] = reason
+        self.watch({"name": name, "failed": reason})
+
+    def _mix(self, learners: Sequence[Rung]) -> None:
+        """The best that learns with the best that counts in the same symbols."""
+        first = self._best(learners)
+        second = self._best(self._counted().get(first.codec, [])) if first else None
+        if first and second:
+            parts = [first.name, second.name]
+            self._job(" + ".join(parts), "mix", first.codec, MIX / self._after, parts=parts)
+
+    def _curves(self, learners: Sequence[Rung]) -> None:
+        """How the best of each kind improves with more data; in the symbols of the best of all."""
+        best = self._best(self.rungs)
+        codec = best.codec if best else ""
+        kinds = (self._counted().get(codec, []), [rung for rung in learners if rung.codec == codec])
+        chosen = [one for one in map(self._best, kinds) if one]
         for place, rung in enumerate(chosen):
-            last = place == len(chosen) - 1
-            self._job(f"curve of {rung.name}", "curve", 1.0 if last else 0.0, [rung], fractions=FRACTIONS)
+            share = 1.0 if place == len(chosen) - 1 else 0.0
+            if rung.weight and self.left < 2 * LEAST:
+                return
+            self._job(f"curve of {rung.name}", "curve", codec, share, [rung], fractions=FRACTIONS)
 
     def _best(self, rungs: Sequence[Rung]) -> Rung | None:
         """The one with the fewest bits, of those that did not fail."""
         found = {rung.name: self.found(rung.name) for rung in rungs}
         done = [rung for rung in rungs if found[rung.name]]
-        return min(done, key=lambda rung: found[rung.name]["perplexity"], default=None)
+        return min(done, key=lambda rung: found[rung.name]["bits"], default=None)
 
     def found(self, name: str) -> Any:
         """What a model's process left; None if it did not come so far."""
@@ -90,16 +127,18 @@ class Race:
         """Seconds so far, those before it was stopped included."""
         return self.before + time.monotonic() - self.began
 
-    def _job(self, name: str, kind: str, share: float, rungs: Sequence[Rung] = (), **more: Any) -> None:
+    def _job(
+        self, name: str, kind: str, codec: str, share: float, rungs: Sequence[Rung] = (), **more: Any
+    ) -> None:
         """One process, unless it has been done before."""
         todo = [rung for rung in rungs if kind == "curve" or not self.found(rung.name)]
         if (rungs and not todo) or (not rungs and self.found(name)) or (kind == "curve" and self.found(name)):
             return
         seconds = max(0.0, share * self.left)
-        self.shares |= {rung.name: seconds for rung in todo if rung.weight and kind == "rungs"}
         job = {
             "name": name,
             "kind": kind,
+            "codec": codec,
             "seconds": seconds,
             "rungs": [asdict(rung) for rung in todo],
             **more,
@@ -111,10 +150,9 @@ class Race:
         reason = self._process(path, seconds)
         write_text(self.out / CLOCK, f"{self.passed:.3f}\n")
         if reason:
-            missing = [one for one in names if not self.found(one)]
-            self.failed |= dict.fromkeys(missing, reason)
-            for one in missing:
-                self.watch({"name": one, "failed": reason})
+            for one in names:
+                if not self.found(one):
+                    self._fails(one, reason)
 
     def _process(self, path: Path, seconds: float) -> str | None:
         """Why it failed; None if it did not."""

@@ -217,13 +217,20 @@ def data(results: Mapping[str, Any]) -> Section:
     given = mapping(results.get("data"))
     facts = [
         ("Name", text(given.get("name"))),
-        ("Codec", text(given.get("codec"))),
+        ("Codec", _codec(given)),
         ("Alphabet", shown(given.get("alphabet"), markup.count)),
         ("Divided", text(given.get("how"))),
     ]
     warnings = [tag("p", one, class_="warning", role="note") for one in listed(given.get("warnings")) if one]
     parts = tables.parts(mapping(given.get("parts")))
     return Section("data", "Data", joined(*warnings, _facts(facts, "facts"), parts))
+
+
+def _codec(given: Mapping[str, Any]) -> str:
+    """The codec, of several the best model's."""
+    others = [text(one) for one in listed(given.get("codecs")) if one != given.get("codec")]
+    name = text(given.get("codec"))
+    return f"{name} (the best model's; compared with {', '.join(others)})" if others else name
 
 
 def reproduce(results: Mapping[str, Any]) -> Section:
@@ -241,7 +248,21 @@ def reproduce(results: Mapping[str, Any]) -> Section:
 
 def forecasts(results: Mapping[str, Any]) -> Section:
     """What was foreseen of time and memory, and what happened."""
-    return Section("forecast", "Foreseen and happened", tables.forecasts(results))
+    return Section("forecast", "Foreseen and happened", _below(tables.forecasts(results), _missed(results)))
+
+
+def _missed(results: Mapping[str, Any]) -> str:
+    """Which forecasts were far off."""
+    told = [
+        f"{text(row.get('name'))} ({', '.join(map(text, listed(row.get('missed'))))})"
+        for row in map(mapping, listed(results.get("models")))
+        if listed(row.get("missed"))
+    ]
+    return (
+        f"Off by more than a factor of two: {'; '.join(told)}."
+        if told
+        else "Nothing is off by more than a factor of two."
+    )
 
 
 PARTS = (

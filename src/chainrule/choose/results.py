@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,12 @@ import numpy as np
 
 from chainrule.choose.advice import advice
 from chainrule.choose.ladder import Rung
-from chainrule.choose.measure import by_bytes
-from chainrule.choose.plan import judged_on
+from chainrule.choose.measure import JUDGING
+from chainrule.choose.plan import by_bytes, judged_on, rate
 from chainrule.choose.race import Race
 from chainrule.data.check import Check
 from chainrule.data.dataset import Prepared
-from chainrule.judge.bootstrap import difference, interval
+from chainrule.judge.bootstrap import difference, interval, paired
 from chainrule.judge.curve import Curve, crossing, fitted
 from chainrule.models.base import Forecast
 from chainrule.models.registry import family
@@ -25,23 +26,38 @@ from chainrule.runtime import threads, versions
 
 FEW = 50  # sequences below which a training part is tiny
 POINTS = 40  # of a band
+TWICE, TRIFLE = 2.0, {"seconds": 2.0, "memory_bytes": 1e8}  # how far forecasts may be off
+OWN = {"data.jsonl": "texts given", "data.txt": "standard input"}  # files that a comparison makes itself
 
 
-def results(race: Race, prepared: Prepared, facts: Check, command: str, seed: int) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Compared:
+    """The data as ids of every codec, and what was found in them, by the name of the codec."""
+
+    prepared: Mapping[str, Prepared]
+    checks: Mapping[str, Check]
+
+    @property
+    def unit(self) -> str:
+        """In which all models are told."""
+        return "bits per byte" if all(map(by_bytes, self.prepared.values())) else "bits per symbol"
+
+
+def results(
+    race: Race, compared: Compared, forecasts: Mapping[str, Any], command: str, seed: int
+) -> dict[str, Any]:
     """The whole report as values, best model first."""
-    rate = _rate(prepared)
     names = [rung.name for rung in race.rungs]
     mixed = sorted(path.stem for path in (race.out / "found").glob("* + *.json"))
-    rows = [_row(race, name, rate) for name in [*names, *mixed] if race.found(name)]
+    rows = [_row(race, name, compared) for name in [*names, *mixed] if race.found(name)]
     rows.sort(key=lambda row: row["bits"])
-    forecasts = _forecasts(race.rungs, prepared, facts)
     for row in rows:
-        _beside_best(race, row, rows[0]["name"], rate)
-        row["forecast"] = _forecast(row, forecasts, race.shares)
-    curves = _curves(race, rows, rate, prepared)
-    data = _data(prepared, facts)
-    crossings = _crossings(curves)
-    unit = "bits per byte" if by_bytes(prepared) else "bits per symbol"
+        _beside_best(race, row, rows[0]["name"])
+        row["forecast"] = forecasts.get(row["name"])
+        row["missed"] = _missed(row)
+    curves = _curves(race, rows, compared)
+    data = _data(compared, rows[0]["codec"] if rows else next(iter(compared.prepared)))
+    crossings, unit = _crossings(curves), compared.unit
     broken = [{"name": name, "title": name, "failed": why} for name, why in race.failed.items()]
     return {
         "data": data,
@@ -57,71 +73,80 @@ def results(race: Race, prepared: Prepared, facts: Check, command: str, seed: in
     }
 
 
-def _rate(prepared: Prepared) -> float:
-    """What bits per symbol are multiplied by to be in the unit of the report."""
-    test = judged_on(prepared)
-    return test.symbols / test.bytes if by_bytes(prepared) and test.bytes else 1.0
-
-
-def _row(race: Race, name: str, rate: float) -> dict[str, Any]:
+def _row(race: Race, name: str, compared: Compared) -> dict[str, Any]:
     found = race.found(name)
-    bits, sizes = np.load(race.out / "found" / f"{name}.npy")
-    told = interval(bits, sizes)
-    nats = rate / math.log(2.0)
+    told = interval(*_cases(race, name))
+    nats = rate(compared.prepared[found["codec"]]) / math.log(2.0)
     return {
         **found,
         "failed": None,
-        "bits": rate * told.value,
-        "low": rate * told.low,
-        "high": rate * told.high,
+        "bits": told.value,
+        "low": told.low,
+        "high": told.high,
         "progress": [[seconds, nats * valid] for seconds, valid in found["progress"]],
     }
 
 
-def _beside_best(race: Race, row: dict[str, Any], best: str, rate: float) -> None:
+def _cases(race: Race, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Bits and sizes (S,) of what a model was judged on."""
+    bits, sizes = np.load(race.out / "found" / f"{name}.npy")
+    return bits, sizes
+
+
+def _beside_best(race: Race, row: dict[str, Any], best: str) -> None:
     """The paired difference to the best."""
     if row["name"] == best:
         row["behind"] = None
         return
-    bits, sizes = np.load(race.out / "found" / f"{row['name']}.npy")
-    others, _ = np.load(race.out / "found" / f"{best}.npy")
-    told = difference(bits, others, sizes)
-    row["behind"] = {
-        "bits": rate * told.value,
-        "low": rate * told.low,
-        "high": rate * told.high,
-        "real": bool(told.real),
-    }
+    told = difference(*paired(*_cases(race, row["name"]), *_cases(race, best)))
+    row["behind"] = {"bits": told.value, "low": told.low, "high": told.high, "real": bool(told.real)}
 
 
-def _forecasts(rungs: Sequence[Rung], prepared: Prepared, facts: Check) -> dict[str, Forecast]:
-    """What `check` foretells, by family."""
-    found: dict[str, Forecast] = {}
-    for name in {rung.family for rung in rungs}:
-        found |= family(name).forecasts(facts.sample, prepared.codec.size, prepared.train.symbols)
+def foretold(race: Race, compared: Compared) -> dict[str, dict[str, float]]:
+    """Seconds and bytes of memory each model is expected to need, by its name: before anything is trained."""
+    given, found, known = race.given(), {}, {}
+    for rung in race.rungs:
+        seconds = given.get(rung.name)
+        budget = None if seconds is None else (1 - JUDGING) * seconds
+        key = (rung.family, rung.codec, budget)
+        if key not in known:
+            known[key] = _forecasts(rung, compared, budget)
+        for one in known[key]:
+            if one.options == rung.options:
+                found[rung.name] = {"seconds": one.seconds, "memory_bytes": float(one.memory)}
     return found
 
 
-def _forecast(row: Mapping[str, Any], forecasts: Mapping[str, Forecast], shares: Mapping[str, float]) -> Any:
-    """For the model of a row: memory from its family, and the time it was given, or its family's opinion."""
-    for name, one in forecasts.items():
-        order = row["settings"].get("order")
-        if name.startswith(row["family"]) and (order is None or str(order) in name):
-            return {"seconds": shares.get(row["name"], one.seconds), "memory_bytes": one.memory}
-    return None
+def _forecasts(rung: Rung, compared: Compared, budget: float | None) -> list[Forecast]:
+    """What `check` foretells of a family."""
+    prepared, sample = compared.prepared[rung.codec], compared.checks[rung.codec].sample
+    told = family(rung.family).forecasts(sample, prepared.codec.size, prepared.train.symbols, budget)
+    return list(told.values())
+
+
+def _missed(row: Mapping[str, Any]) -> list[str]:
+    """What was foretold wrongly, by more than a factor of two and more than a trifle."""
+    foreseen = row["forecast"] or {}
+    told = [(name, float(value), float(row[name])) for name, value in foreseen.items()]
+    return [
+        name.removesuffix("_bytes")
+        for name, one, two in told
+        if max(one, two) > TWICE * min(one, two) and abs(one - two) > TRIFLE[name]
+    ]
 
 
 def _curves(
-    race: Race, rows: Sequence[Mapping[str, Any]], rate: float, prepared: Prepared
+    race: Race, rows: Sequence[Mapping[str, Any]], compared: Compared
 ) -> list[tuple[dict[str, Any], Curve | None]]:
     """Learning curves with the full data as their last point."""
     told = []
-    total = judged_on(prepared).symbols
     for row in rows:
         found = race.found(f"curve of {row['name']}")
         if not found:
             continue
-        points = [(float(symbols), rate * bits / total) for symbols, bits in found["points"]]
+        prepared = compared.prepared[row["codec"]]
+        unit = rate(prepared) / judged_on(prepared).symbols
+        points = [(float(symbols), unit * bits) for symbols, bits in found["points"]]
         points.append((float(prepared.train.symbols), row["bits"]))
         curve = fitted(points)
         places = np.geomspace(points[0][0], 8 * points[-1][0], POINTS).tolist()
@@ -155,27 +180,32 @@ def _crossings(curves: Sequence[tuple[dict[str, Any], Curve | None]]) -> list[di
 
 
 def _surprise(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """A stretch of held-out text as every model saw it."""
+    """A stretch of held-out text as every model saw it that reads the symbols of the best."""
     if not rows:
         return None
     return {
         "symbols": rows[0]["surprise"]["symbols"],
-        "bits": {row["name"]: row["surprise"]["bits"] for row in rows},
+        "bits": {row["name"]: row["surprise"]["bits"] for row in rows if row["codec"] == rows[0]["codec"]},
     }
 
 
-def _data(prepared: Prepared, facts: Check) -> dict[str, Any]:
+def _data(compared: Compared, codec: str) -> dict[str, Any]:
+    """What is to be known of the data; symbols are those of one codec, the best model's."""
+    prepared, facts = compared.prepared[codec], compared.checks[codec]
+    name = Path(prepared.data.source.name).name
+    warnings = [one for facts in compared.checks.values() for one in _warnings(facts)]
     parts = {
         name: {"sequences": part.sequences, "symbols": part.symbols, "bytes": part.bytes}
         for name, part in facts.parts.items()
     }
     return {
-        "name": Path(prepared.data.source.name).name,
+        "name": OWN.get(name, name),
         "codec": prepared.codec.name,
+        "codecs": list(compared.prepared),
         "alphabet": prepared.codec.size,
         "how": facts.how,
         "parts": parts,
-        "warnings": _warnings(facts),
+        "warnings": list(dict.fromkeys(warnings)),
     }
 
 

@@ -20,20 +20,19 @@ import numpy as np
 
 from chainrule.bundle import Bundle, load
 from chainrule.choose.ladder import Rung, title
-from chainrule.choose.measure import Judged, judged, peak_memory, reset_peak
-from chainrule.choose.plan import Plan, judged_on, opened
+from chainrule.choose.measure import JUDGING, judged, peak_memory, reset_peak
+from chainrule.choose.plan import Plan, judged_on, opened, rate
 from chainrule.config import to_json
 from chainrule.data.corpus import Corpus
 from chainrule.data.dataset import Prepared
 from chainrule.errors import ChainruleError
 from chainrule.files import write_text
-from chainrule.judge.score import score_ids
+from chainrule.judge.score import LOG2, score_ids
 from chainrule.models.mix import Mix, best_weights
 from chainrule.progress import Meter, Step, hush
 from chainrule.symbols import BOS, EOS
 from chainrule.train.fit import learn
 
-JUDGING = 0.15  # share of a model's time that is kept for judging it
 SHORTEST = 2.0  # seconds that a training gets at least
 EVERY = 0.5  # seconds between two lines
 
@@ -62,7 +61,12 @@ class Work:
             options = dict(rung.options) | ({"budget": self._budget(1 - JUDGING)} if rung.weight else {})
             run = self.out / "runs" / rung.name
             outcome = learn(
-                rung.family, self.prepared, options | {"seed": self.plan.seed}, run, True, teller(rung.name)
+                rung.family,
+                self.prepared,
+                options | {"seed": self.plan.seed},
+                run,
+                True,
+                self._teller(rung.name),
             )
             bundle = Bundle(self.prepared.codec, outcome.model, dict(outcome.facts))
             facts = {"notes": list(outcome.notes), "progress": _journal(run, time.monotonic() - began)}
@@ -94,10 +98,24 @@ class Work:
             options = dict(rung.options) | ({"budget": self._budget(share)} if rung.weight else {})
             some = replace(self.prepared, train=part(self.prepared.train, fraction, self.plan.seed))
             model = learn(
-                rung.family, some, options | {"seed": self.plan.seed}, None, False, teller(rung.name)
+                rung.family,
+                some,
+                options | {"seed": self.plan.seed},
+                None,
+                False,
+                self._teller(self.job["name"]),
             ).model
             points.append([some.train.symbols, score_ids(model, test.ids).bits])
         write_text(self.out / "found" / f"{self.job['name']}.json", to_json({"points": points}) + "\n")
+
+    def _teller(self, name: str) -> Any:
+        """A `Progress` that says its lines."""
+
+        @contextmanager
+        def shown(title: str, total: int | None = None, unit: str = "") -> Iterator[Step]:
+            yield _Telling(name, Meter(title, total, unit), rate(self.prepared) / LOG2)
+
+        return shown
 
     def _budget(self, share: float) -> str:
         return f"{max(SHORTEST, share * self.left):.2f}s"
@@ -107,22 +125,26 @@ class Work:
         family, settings = bundle.model.family, bundle.model.config.values()
         learning = time.monotonic() - began
         bundle.save(self.out / "models" / name, force=True)
-        found: Judged = judged(bundle, self.prepared, self.plan.seed)
+        memory = peak_memory()
+        found = judged(bundle, self.prepared, self.plan.seed, spelling=len(self.plan.codecs) > 1)
+        bits = float(found.bits.sum() / found.sizes.sum())
         np.save(self.out / "found" / f"{name}.npy", np.stack([found.bits, found.sizes]))
         told = {
             "name": name,
             "title": title(family, settings, name),
+            "codec": bundle.codec.name,
+            "bits": bits,
             "family": family,
             "settings": _plain(settings),
             "seconds": learning,
-            "memory_bytes": peak_memory(),
+            "memory_bytes": memory,
             "parameters": bundle.model.parameters_count,
             "file_bytes": sum(path.stat().st_size for path in (self.out / "models" / name).rglob("*")),
             **found.facts,
             **facts,
         }
         write_text(self.out / "found" / f"{name}.json", to_json(told, indent=2) + "\n")
-        say({"name": name, "done": True, "bits": float(found.bits.sum() / found.unit), "seconds": learning})
+        say({"name": name, "done": True, "bits": bits, "seconds": learning})
 
 
 def part(corpus: Corpus, fraction: float, seed: int) -> Corpus:
@@ -162,30 +184,24 @@ def say(line: Mapping[str, Any]) -> None:
     print(json.dumps(line), flush=True)
 
 
-def teller(name: str) -> Any:
-    """A `Progress` that says its lines."""
-
-    @contextmanager
-    def shown(title: str, total: int | None = None, unit: str = "") -> Iterator[Step]:
-        yield _Telling(name, Meter(title, total, unit))
-
-    return shown
-
-
 class _Telling:
     """A step that says how far it is, not too often."""
 
-    def __init__(self, name: str, meter: Meter) -> None:
-        self.name, self.meter, self.said = name, meter, 0.0
+    nats: float | None = None
+
+    def __init__(self, name: str, meter: Meter, bits: float) -> None:
+        self.name, self.meter, self.bits, self.said = name, meter, bits, 0.0
         self.total, self.words = meter.total, ""
 
     def __call__(self, count: int) -> None:
+        self.meter.total = self.total
         self.meter(count)
         if time.monotonic() - self.said < EVERY:
             return
         self.said = time.monotonic()
         share = self.meter.done / self.total if self.total else None
-        say({"name": self.name, "share": share, "words": self.words})
+        bits = None if self.nats is None else self.bits * self.nats
+        say({"name": self.name, "share": share, "bits": bits, "left": self.meter.left})
 
 
 def main(path: Path) -> int:
@@ -194,7 +210,8 @@ def main(path: Path) -> int:
     began = time.monotonic()
     try:
         with hush():
-            work = Work(job, out, *opened(out), began)
+            plan, prepared = opened(out, job["codec"])
+            work = Work(job, out, plan, prepared[job["codec"]], began)
             {"rungs": work.rungs, "mix": work.mix, "curve": work.curve}[job["kind"]]()
     except ChainruleError as error:
         print(error, file=sys.stderr)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from chainrule.cli import words as split
-from chainrule.cli.fit import Named, Test, Valid
+from chainrule.cli.fit import Test, Valid
 from chainrule.cli.output import Json, Output, Quiet, Verbose, number, seconds, size, table
 from chainrule.cli.reading import Columns, Encodings, Formats, Groups, Sorts, Streams, given
 
@@ -29,6 +29,12 @@ Out = Annotated[
 ]
 Models = Annotated[
     str | None, typer.Option("--models", help="Only these, such as 5-gram,lstm,mix; all if not given.")
+]
+Codecs = Annotated[
+    str | None,
+    typer.Option(
+        "--codec", help="How data become symbols; of several, as in characters,words, each is tried."
+    ),
 ]
 HEADER = [
     "model",
@@ -52,7 +58,7 @@ def compare(
         str, typer.Option("--budget", help="How long it may take, such as 90s, 10m or 1h.")
     ] = "10m",
     models: Models = None,
-    codec: Named = None,
+    codec: Codecs = None,
     valid: Valid = None,
     test: Test = None,
     stream: Streams = False,
@@ -75,15 +81,18 @@ def compare(
     """
     from chainrule.choose.compare import compare as run
 
-    plain, options = split.divide(words, None, codec, split.own_flags(context))
+    codecs = _listed(codec)
+    plain, options = split.divide(
+        words, None, codecs[0] if len(codecs) == 1 else None, split.own_flags(context)
+    )
     options |= given(stream=stream, column=column, group=group, sort=sort, encoding=encoding, format=format)
     with watching(quiet) as board:
         found = run(
             split.sources(plain, "chainrule compare DATA"),
             out=out,
             budget=budget,
-            models=[one.strip() for one in models.split(",")] if models else [],
-            codec=codec,
+            models=_listed(models),
+            codec=codecs,
             valid=valid,
             test=test,
             seed=seed,
@@ -93,6 +102,10 @@ def compare(
             **options,
         )
     Output(json, quiet, verbose).result(found.results, told(found))
+
+
+def _listed(words: str | None) -> list[str]:
+    return [one.strip() for one in words.split(",") if one.strip()] if words else []
 
 
 def told(found: Comparison) -> str:
@@ -132,30 +145,47 @@ def _cells(row: Mapping[str, Any]) -> list[str]:
 class Board:
     """Where every model stands, as its process tells."""
 
-    rows: dict[str, str] = field(default_factory=dict)
+    budget: float = 0.0  # seconds
+    rows: dict[str, list[str]] = field(default_factory=dict)  # state, bits, time
     began: float = field(default_factory=time.monotonic)
 
     def see(self, event: Mapping[str, Any]) -> None:
         """One thing that happened."""
         if "rungs" in event:
-            self.rows = dict.fromkeys(event["rungs"], "waits")
+            self.budget = event["budget"]
+            self.rows = {name: _waits(event["forecasts"].get(name)) for name in event["rungs"]}
             return
-        self.rows[event["name"]] = _words(event)
+        self.rows[event["name"]] = _cells_of(event)
         self.show(event)
 
     def show(self, event: Mapping[str, Any]) -> None:
         """Nothing, when nobody looks."""
 
+    @property
+    def passed(self) -> float:
+        """Seconds so far."""
+        return time.monotonic() - self.began
 
-def _words(event: Mapping[str, Any]) -> str:
+
+def _waits(forecast: Mapping[str, float] | None) -> list[str]:
+    """What is foretold of a model whose turn has not come."""
+    if not forecast:
+        return ["waits", "", ""]
+    return ["waits", "", f"about {seconds(forecast['seconds'])}, {size(round(forecast['memory_bytes']))}"]
+
+
+def _cells_of(event: Mapping[str, Any]) -> list[str]:
+    """State, bits and time of a model, from what it told last."""
+    bits, left = event.get("bits"), event.get("left")
+    figure = "" if bits is None else f"{bits:.4f}"
     if event.get("done"):
-        return f"{event['bits']:.4f} bits, {seconds(event['seconds'])}"
+        return ["done", figure, seconds(event["seconds"])]
     if event.get("failed"):
-        return f"failed: {event['failed']}"
+        return [f"failed: {event['failed']}", "", ""]
     if event.get("began"):
-        return f"begins, {seconds(event['seconds'])}" if event["seconds"] else "begins"
+        return ["begins", "", f"{seconds(event['seconds'])} given" if event["seconds"] else ""]
     share = f"{100 * event['share']:.0f} %" if event.get("share") is not None else "…"
-    return ", ".join(part for part in (share, event.get("words", "")) if part)
+    return [share, figure, "" if left is None else f"{seconds(left)} left"]
 
 
 class Lines(Board):
@@ -163,8 +193,8 @@ class Lines(Board):
 
     def show(self, event: Mapping[str, Any]) -> None:
         if event.keys() & {"began", "done", "failed"}:
-            passed = seconds(time.monotonic() - self.began)
-            print(f"{passed:>8}  {event['name']}: {self.rows[event['name']]}", file=sys.stderr, flush=True)
+            words = ", ".join(cell for cell in self.rows[event["name"]] if cell)
+            print(f"{seconds(self.passed):>8}  {event['name']}: {words}", file=sys.stderr, flush=True)
 
 
 class Live(Board):
@@ -177,9 +207,10 @@ class Live(Board):
     def show(self, event: Mapping[str, Any]) -> None:
         from rich.table import Table
 
-        drawn = Table("model", "", box=None, title=f"comparing, {seconds(time.monotonic() - self.began)}")
-        for name, words in self.rows.items():
-            drawn.add_row(name, words)
+        title = f"comparing: {seconds(self.passed)} of {seconds(self.budget)}"
+        drawn = Table("model", "", "bits", "time", box=None, title=title, title_justify="left")
+        for name, cells in self.rows.items():
+            drawn.add_row(name, *cells)
         self.screen.update(drawn, refresh=True)
 
 

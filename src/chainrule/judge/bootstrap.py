@@ -74,12 +74,25 @@ def difference(bits: np.ndarray, others: np.ndarray, sizes: np.ndarray, seed: in
 def blocks(bits: np.ndarray, sizes: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Cut one long sequence into blocks which stand for sequences: their bits and their sizes.
 
-    `bits` (T,) are those of its symbols, `sizes` (T,) how many units each has; one if not given. Neighbours hang
-    together, so blocks are long rather than many: a hundred, or fewer of at least 20 symbols.
+    `bits` (T,) are those of its symbols, `sizes` (T,) how many units each has; one if not given. Blocks have about as
+    many units each. Neighbours hang together, so blocks are long rather than many: a hundred, or fewer of about 20
+    symbols.
     """
     bits, sizes = _checked(bits, np.ones(len(bits)) if sizes is None else sizes)
     count = min(BLOCKS, max(1, len(bits) // LEAST))
-    return _bundled(bits, count), _bundled(sizes, count)
+    ends = np.cumsum(sizes)
+    begins = np.searchsorted(ends, ends[-1] * np.arange(1, count) / count, "right")
+    begins = np.unique(np.append(0, begins))
+    return np.add.reduceat(bits, begins), np.add.reduceat(sizes, begins)
+
+
+def paired(
+    bits: np.ndarray, sizes: np.ndarray, others: np.ndarray, whose: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What `difference` takes, from two models whose blocks (S,) and (R,) of the same text may differ in number."""
+    count = min(len(bits), len(others))
+    scale = sizes.sum() / whose.sum()
+    return _bundled(bits, count), scale * _bundled(others, count), _bundled(sizes, count)
 
 
 def _checked(bits: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -69,6 +69,7 @@ class Forecast:
 
     memory: int  # bytes
     seconds: float
+    options: Mapping[str, Any] = field(default_factory=dict)  # what a user would ask for to get it
 
 
 class Model(ABC):
@@ -150,8 +151,13 @@ class Model(ABC):
         )
 
     @classmethod
-    def forecasts(cls, sample: np.ndarray, alphabet: int, symbols: int) -> Mapping[str, Forecast]:
-        """What training on `symbols` symbols like those of `sample` would cost, for the sizes users may choose."""
+    def forecasts(
+        cls, sample: np.ndarray, alphabet: int, symbols: int, seconds: float | None = None
+    ) -> Mapping[str, Forecast]:
+        """What training on `symbols` symbols like those of `sample` would cost, for the sizes users may choose.
+
+        `seconds` is a budget, for families that fit themselves to one.
+        """
         return {}
 
     def facts(self, ids: np.ndarray) -> Mapping[str, np.ndarray]:

@@ -196,15 +196,19 @@ class Speaker(Neural):
         self.dropout = Dropout(config.dropout, kind)
 
     @classmethod
-    def forecasts(cls, sample: np.ndarray, alphabet: int, symbols: int) -> Mapping[str, Forecast]:
+    def forecasts(
+        cls, sample: np.ndarray, alphabet: int, symbols: int, seconds: float | None = None
+    ) -> Mapping[str, Forecast]:
         """What is chosen when nothing is asked for: six operations a weight and symbol."""
-        config, reading = cls.Config(alphabet=alphabet), min(EPOCHS * symbols, MOST)
-        task = Task(alphabet, symbols, None, reading, training_speed(coarse_pays()))
+        config, asked = cls.Config(alphabet=alphabet), min(EPOCHS * symbols, MOST)
+        task = Task(alphabet, symbols, seconds, asked, training_speed(coarse_pays()))
         chosen = share(cls.suggest(config, task, {}), cls.Config)
         inner, tables = cls.weights(replace(config, **chosen))
-        seconds = STARTING + 6.0 * reading * (inner + spoken(task, chosen)) / task.speed
+        needed = inner + spoken(task, chosen)
+        reading = task.reading(needed)
+        taken = seconds or STARTING + 6.0 * reading * needed / task.speed
         name = f"{cls.family}, {reading / max(1, symbols):.3g} epochs"
-        return {name: Forecast(PROCESS + 20 * (inner + tables) + 4 * symbols, seconds)}
+        return {name: Forecast(PROCESS + 20 * (inner + tables) + 4 * symbols, taken)}
 
     @classmethod
     def weights(cls, config: Any) -> tuple[int, int]:

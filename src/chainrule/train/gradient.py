@@ -229,5 +229,7 @@ class _Watcher:
             self.smooth = loss if math.isnan(self.smooth) else 0.97 * self.smooth + 0.03 * loss
             self.step(values["symbols"])
         if "valid" in values:
-            self.valid = f", valid {values['valid']:.3f}"
+            self.valid, self.step.nats = f", valid {values['valid']:.3f}", values["valid"]
+        elif not self.valid:
+            self.step.nats = self.smooth
         self.step.words = f"loss {self.smooth:.3f}{self.valid}"

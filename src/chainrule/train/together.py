@@ -46,18 +46,17 @@ class Together:
         return found.tolist()
 
     def add_gradients(self, parameters: Iterable[Tensor]) -> None:
-        """Every process gets the sum of all gradients, exchanged in one go."""
+        """Every process gets the sum of all gradients, exchanged in one go; none where nobody has one."""
         if self.size == 1:
             return
         learning = [one for one in parameters if one.requires_grad]
-        for one in learning:
-            if one.grad is None:  # this process had no row to read
-                one.grad = torch.zeros_like(one)
-        held = [one.grad for one in learning if one.grad is not None]
-        flat = torch.cat([one.flatten() for one in held])
+        owners = torch.tensor([float(one.grad is not None) for one in learning])
+        held = [torch.zeros_like(one) if one.grad is None else one.grad for one in learning]
+        flat = torch.cat([owners, *(one.flatten() for one in held)])
         torch.distributed.all_reduce(flat)
-        for one, sums in zip(held, torch.split(flat, [one.numel() for one in held]), strict=True):
-            one.copy_(sums.view_as(one))
+        owners, *sums = torch.split(flat, [len(learning), *(one.numel() for one in held)])
+        for one, gradient, owned, total in zip(learning, held, owners.tolist(), sums, strict=True):
+            one.grad = gradient.copy_(total.view_as(gradient)) if owned else None
 
     def agreed(self, value: Any) -> Any:
         """What the chief says."""

@@ -161,7 +161,9 @@ class Ngram(Model):
         return self._walk(ids, with_orders=False)[0]
 
     @classmethod
-    def forecasts(cls, sample: np.ndarray, alphabet: int, symbols: int) -> Mapping[str, Forecast]:
+    def forecasts(
+        cls, sample: np.ndarray, alphabet: int, symbols: int, seconds: float | None = None
+    ) -> Mapping[str, Forecast]:
         return forecasts(sample, alphabet, symbols)
 
     def facts(self, ids: np.ndarray) -> Mapping[str, np.ndarray]:

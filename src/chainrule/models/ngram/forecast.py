@@ -9,7 +9,7 @@ from chainrule.models.ngram.space import Space
 from chainrule.models.ngram.trie import count_ngrams
 from chainrule.symbols import BOS, EOS
 
-ORDERS = (1, 3, 5)
+ORDERS = (1, 2, 3, 5, 8)
 # Measured with benchmarks/ngram.py on two cores: reading and encoding a symbol, making an n-gram, starting up.
 PER_SYMBOL, PER_NODE, START = 1.2e-7, 3e-7, 0.6
 PROCESS = 150_000_000  # bytes of the interpreter and its libraries
@@ -23,12 +23,13 @@ def forecasts(sample: np.ndarray, alphabet: int, symbols: int) -> dict[str, Fore
     whole, part = (np.diff(count_ngrams(some, alphabet, most, Space()).levels)[2:] for some in (ids, half))
     power = np.clip(np.log2(np.maximum(whole, 1) / np.maximum(part, 1)), 0, 1)
     nodes = whole * max(1.0, symbols / max(1, int((sample != BOS).sum()))) ** power  # (most - 1,)
-    return {f"ngram, order {n}": _forecast(symbols, alphabet, nodes[: n - 1]) for n in ORDERS}
+    return {f"ngram, order {n}": _forecast(symbols, alphabet, n, nodes[: n - 1]) for n in ORDERS}
 
 
-def _forecast(symbols: int, alphabet: int, nodes: np.ndarray) -> Forecast:
+def _forecast(symbols: int, alphabet: int, order: int, nodes: np.ndarray) -> Forecast:
     """From the number of different n-grams of lengths 2, 3 …: bytes as `trie`, `estimate` and `packing` hold them."""
     leaves = float(nodes[-1]) if len(nodes) else float(alphabet)
     contexts = alphabet + float(nodes[:-1].sum()) if len(nodes) else 1.0
     memory = PROCESS + 4 * symbols + max(5 * symbols, 16 * (leaves + contexts) + 24 * contexts + 8 * leaves)
-    return Forecast(int(memory), START + PER_SYMBOL * symbols + PER_NODE * (leaves + contexts))
+    seconds = START + PER_SYMBOL * symbols + PER_NODE * (leaves + contexts)
+    return Forecast(int(memory), seconds, {"order": order})

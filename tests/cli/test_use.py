@@ -26,6 +26,16 @@ def test_a_text_is_scored_symbol_by_symbol(chainrule: Chainrule, lm: Path) -> No
     assert "perplexity" in people and "<unk>" in people
 
 
+def test_the_name_of_a_file_is_a_text_but_not_without_a_word(
+    chainrule: Chainrule, lm: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "test.txt"
+    path.write_text("what is the sun")
+    done = chainrule("score", lm, path)
+    assert done.code == 0 and "say --file" in done.err
+    assert "--file" not in chainrule("score", lm, "what is").err
+
+
 def test_a_file_standard_input_and_python_agree(
     chainrule: Chainrule, lm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

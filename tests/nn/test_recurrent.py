@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 
 import pytest
@@ -96,6 +97,25 @@ def test_listening_changes_nothing(kind: str, direction: Direction) -> None:
     torch.testing.assert_close(loud[0][real], quiet[0][real])
     torch.testing.assert_close(loud[1], quiet[1])
     assert heard
+
+
+@every_kind
+@pytest.mark.parametrize("lengths", [None, torch.tensor([4, T, 0])])
+def test_a_run_has_the_gradients_of_its_steps(kind: str, lengths: Tensor | None) -> None:
+    layers = stack(kind)
+    told = []
+    for heard in (False, True):  # who listens makes it go step by step
+        vectors = inputs().requires_grad_()
+        begin = [[(one + 0.3).requires_grad_() for one in memory] for memory in layers.start(B)]
+        with listening(layers) if heard else nullcontext():
+            hidden, memories = layers(vectors, [tuple(memory) for memory in begin], lengths)
+        if lengths is not None:
+            hidden = hidden[torch.arange(T) < lengths[:, None]]
+        total = hidden.sin().sum() + sum(one.cos().sum() for memory in memories for one in memory)
+        wanted = [vectors, *(one for memory in begin for one in memory), *layers.parameters()]
+        told.append(torch.autograd.grad(total, wanted))
+    for one, other in zip(*told, strict=True):
+        torch.testing.assert_close(one, other)
 
 
 def test_every_layer_tells_hidden_cell_and_gates() -> None:

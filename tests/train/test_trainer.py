@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from chainrule.data.batches import Buckets, Streams, batches_for
 from chainrule.data.corpus import Corpus
@@ -173,6 +175,27 @@ def test_buckets_read_every_symbol_once() -> None:
         assert sorted(targets.tolist()) == sorted(data.ids[data.ids != BOS].tolist())
         assert all((one.tokens[:, 0] == BOS).all() for one in found)
     assert (buckets.batch(0, 0).tokens.shape != buckets.batch(1, 0).tokens.shape) or len(buckets) > 1
+
+
+@given(
+    sizes=st.lists(st.integers(0, 60), min_size=1, max_size=30),
+    symbols=st.integers(1, 200),
+    window=st.integers(1, 40),
+)
+def test_long_sequences_are_read_window_by_window(sizes: list[int], symbols: int, window: int) -> None:
+    rows = [[BOS, *(FIRST + np.arange(size) + 100 * place).tolist(), EOS] for place, size in enumerate(sizes)]
+    data = Corpus(np.concatenate(rows).astype(np.int32), len(rows), 1)
+    buckets = Buckets(data, symbols, 10_000, window=window)
+    going: list[list[int]] = []
+    read: list[list[int]] = []
+    for number in range(len(buckets)):
+        one = buckets.batch(1, number)
+        assert one.symbols and one.tokens.shape[1] <= 2 * window
+        if not one.goes_on:
+            read, going = read + going, [[] for _ in one.tokens]
+        for row, tokens in zip(going, one.tokens, strict=True):
+            row += tokens[tokens != PAD].tolist()
+    assert sorted(read + going) == sorted(row[:-1] for row in rows)
 
 
 def test_a_plan_rises_then_falls() -> None:

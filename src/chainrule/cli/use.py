@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -60,6 +61,8 @@ def score(
     bundle = loaded(model, int8)
     if source is None:
         assert text is not None
+        if os.path.isfile(text):
+            output.note(f"{text} is scored as a text. It is a file, too: to score what is in it, say --file.")
         return _score_text(bundle, text, output)
     reading = given(stream=stream, column=column, group=group, sort=sort, encoding=encoding, format=format)
     (_score_each if each else _score_data)(bundle, source, reading, output)

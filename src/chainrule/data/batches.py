@@ -16,6 +16,8 @@ import numpy as np
 from chainrule.data.corpus import Corpus
 from chainrule.symbols import BOS, PAD
 
+LONGEST = 64  # windows that follow each other, with memory going on
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -76,28 +78,40 @@ class Streams:
 
 
 class Buckets:
-    """Separate sequences, those of similar length together, about `symbols` a batch, in a new order every epoch."""
+    """Separate sequences, those of similar length together, about `symbols` a batch, in a new order every epoch.
 
-    def __init__(self, corpus: Corpus, symbols: int, longest: int, seed: int = 0) -> None:
+    What is longer than `longest` is cut to pieces, which know nothing of each other. With a `window`, a batch reads
+    about so many symbols of each and the next one goes on where it stopped; without one, all of them.
+    """
+
+    def __init__(
+        self, corpus: Corpus, symbols: int, longest: int, seed: int = 0, window: int | None = None
+    ) -> None:
         self.ids, self.seed = corpus.ids, seed
         starts = corpus.starts
         lengths = np.diff(starts, append=len(corpus.ids)) - 1  # what is read of each: all but its EOS
         self.starts, self.lengths = _cut(starts, lengths, longest)
-        self.groups = list(_groups(self.lengths, symbols))
+        self.groups = list(_groups(self.lengths, symbols, window))
+        most = np.array([int(self.lengths[rows].max()) for rows in self.groups])
+        self.turns = np.maximum(1, np.rint(most / (window or longest)).astype(int))  # batches of every group
 
     def __len__(self) -> int:
-        return len(self.groups)
+        return int(self.turns.sum())
 
     def batch(self, epoch: int, number: int) -> Batch:
         order = np.random.default_rng([self.seed, epoch]).permutation(len(self.groups))
-        rows = self.groups[order[number]]
+        ends = np.cumsum(self.turns[order])
+        place = int(np.searchsorted(ends, number, "right"))
+        rows, turns = self.groups[order[place]], int(self.turns[order[place]])
+        turn = number - int(ends[place]) + turns
         lengths = self.lengths[rows][:, None]
-        columns = np.arange(int(lengths.max()))[None]
+        most = int(lengths.max())  # shared out evenly: no step should hang on a few symbols
+        columns = np.arange(turn * most // turns, (turn + 1) * most // turns)[None]
         real = columns < lengths  # (B, T)
         places = np.where(real, self.starts[rows][:, None] + columns, 0)
         tokens = np.where(real, self.ids[places], PAD).astype(np.int64)
         targets = np.where(real, self.ids[places + 1], PAD).astype(np.int64)
-        return Batch(tokens, targets, False)
+        return Batch(tokens, targets, turn > 0)
 
 
 def _cut(starts: np.ndarray, lengths: np.ndarray, longest: int) -> tuple[np.ndarray, np.ndarray]:
@@ -108,13 +122,14 @@ def _cut(starts: np.ndarray, lengths: np.ndarray, longest: int) -> tuple[np.ndar
     return starts[sequence] + turn * longest, np.minimum(longest, lengths[sequence] - turn * longest)
 
 
-def _groups(lengths: np.ndarray, symbols: int) -> Iterator[np.ndarray]:
-    """Sequences of similar length, as many as make about `symbols` symbols with padding."""
+def _groups(lengths: np.ndarray, symbols: int, window: int | None) -> Iterator[np.ndarray]:
+    """Sequences of similar length, as many as make about `symbols` symbols with padding, in one window or in all."""
     order = np.argsort(lengths, kind="stable")
+    width = np.minimum(lengths, window) if window else lengths
     begin = 0
     while begin < len(order):
         end = begin + 1
-        while end < len(order) and (end + 1 - begin) * lengths[order[end]] <= symbols:
+        while end < len(order) and (end + 1 - begin) * width[order[end]] <= symbols:
             end += 1
         yield order[begin:end]
         begin = end
@@ -130,4 +145,4 @@ def batches_for(
     if carry or corpus.sequences == 1:
         rows = max(1, min(rows, (len(corpus.ids) - 1) // 2))
         return Streams(corpus.ids, rows, min(window, context or window), seed, context is not None)
-    return Buckets(corpus, rows * window, context or 4 * window, seed)
+    return Buckets(corpus, rows * window, context or LONGEST * window, seed, None if context else window)

@@ -1,4 +1,4 @@
-"""One step of a recurrence, and torch's fused run over many steps where torch has one.
+"""One step of a recurrence, and a fast run over many steps where there is one.
 
 Every cell has the same three parameters: the rows of `input_weight`, `hidden_weight` and `bias` are blocks of D, one
 for each of `gates`, in torch's order.
@@ -14,6 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from chainrule.nn import unrolled
+
 Memory = tuple[Tensor, ...]  # (B, D) each: hidden, and for an LSTM the cell
 STARTS: dict[str, Callable[[Tensor], Tensor] | None] = {
     "default": None,
@@ -21,6 +23,7 @@ STARTS: dict[str, Callable[[Tensor], Tensor] | None] = {
     "identity": nn.init.eye_,
 }
 Gates = tuple[Tensor, ...]  # (B, D) each
+WIDE = 384  # units from which products of few rows gain by bfloat16
 LATCH = 1e4  # far enough for a sigmoid to be 0 or 1
 
 
@@ -73,13 +76,23 @@ class Cell(nn.Module):
 
     @property
     def fused(self) -> bool:
-        """Whether torch has a `run` for this cell as it is."""
+        """Whether there is a `run` for this cell as it is."""
         return False
 
     def run(
-        self, vectors: Tensor, memory: Memory, weight: Tensor, lengths: Tensor | None
+        self, vectors: Tensor, memory: Memory, weight: Tensor, lengths: Tensor | None, coarse: bool = False
     ) -> tuple[Tensor, Memory]:
-        """Many steps (T, B, I) by torch's own loop: hidden (T, B, D), and the memory after `lengths` steps."""
+        """Many steps (T, B, I) in one go: hidden (T, B, D), and the memory after `lengths` steps.
+
+        `coarse`: products may be in bfloat16.
+        """
+        with torch.autocast(vectors.device.type, torch.bfloat16, enabled=coarse):
+            inputs = self.project(vectors).to(vectors.dtype)  # (T, B, G D)
+        values = self.unrolled(inputs, memory[0], weight, coarse and self.width >= WIDE)
+        return values, (after(values, memory[0], lengths),)
+
+    def unrolled(self, inputs: Tensor, first: Tensor, weight: Tensor, coarse: bool) -> Tensor:
+        """All hidden vectors (T, B, D) from projected inputs (T, B, G D) and the first one (B, D)."""
         raise NotImplementedError
 
 
@@ -116,15 +129,10 @@ class Rnn(Cell):
 
     @property
     def fused(self) -> bool:
-        return self.activation != "sigmoid" and self.hidden_norm is None
+        return self.hidden_norm is None
 
-    def run(
-        self, vectors: Tensor, memory: Memory, weight: Tensor, lengths: Tensor | None
-    ) -> tuple[Tensor, Memory]:
-        run = torch.rnn_tanh if self.activation == "tanh" else torch.rnn_relu
-        weights = [self.input_weight, weight, self.bias, torch.zeros_like(self.bias)]
-        values, _ = run(vectors, memory[0][None], weights, *_one_layer())
-        return values, (after(values, memory[0], lengths),)
+    def unrolled(self, inputs: Tensor, first: Tensor, weight: Tensor, coarse: bool) -> Tensor:
+        return unrolled.rnn(inputs, first, weight, self.activation, coarse)
 
 
 class Lstm(Cell):
@@ -154,10 +162,18 @@ class Lstm(Cell):
         return self.hidden_norm is None
 
     def run(
-        self, vectors: Tensor, memory: Memory, weight: Tensor, lengths: Tensor | None
+        self, vectors: Tensor, memory: Memory, weight: Tensor, lengths: Tensor | None, coarse: bool = False
     ) -> tuple[Tensor, Memory]:
+        """By torch's own loop."""
         if len(vectors) == 1:
             return self._once(vectors, memory, weight, lengths)
+        with torch.autocast(vectors.device.type, torch.bfloat16, enabled=coarse):
+            values, moved = self._many(vectors, memory, weight, lengths)
+        return values.to(vectors.dtype), tuple(one.to(vectors.dtype) for one in moved)
+
+    def _many(
+        self, vectors: Tensor, memory: Memory, weight: Tensor, lengths: Tensor | None
+    ) -> tuple[Tensor, Memory]:
         into: Tensor = self.input_weight
         if lengths is not None:
             vectors, into = self._latched(vectors, lengths)
@@ -229,6 +245,13 @@ class GruBefore(Cell):
             g = (into + self.candidate_norm((r * hidden) @ to_candidate.t())).tanh()
         return (torch.lerp(hidden, g, z),), (r, z, g)
 
+    @property
+    def fused(self) -> bool:
+        return self.hidden_norm is None
+
+    def unrolled(self, inputs: Tensor, first: Tensor, weight: Tensor, coarse: bool) -> Tensor:
+        return unrolled.gru_before(inputs, first, weight, coarse)
+
 
 class GruAfter(Cell):
     """h = (1 - z) * g + z * h with g = tanh(W x + r * (U h + b)): torch's convention, reset after the product."""
@@ -252,17 +275,10 @@ class GruAfter(Cell):
     def fused(self) -> bool:
         return self.hidden_norm is None
 
-    def run(
-        self, vectors: Tensor, memory: Memory, weight: Tensor, lengths: Tensor | None
-    ) -> tuple[Tensor, Memory]:
-        values, _ = torch.gru(vectors, memory[0][None], self._weights(weight), *_one_layer())
-        return values, (after(values, memory[0], lengths),)
-
-    def _weights(self, weight: Tensor) -> list[Tensor]:
-        none = self.bias.new_zeros(2 * self.width)
-        return [self.input_weight, weight, self.bias, torch.cat([none, self.hidden_bias])]
+    def unrolled(self, inputs: Tensor, first: Tensor, weight: Tensor, coarse: bool) -> Tensor:
+        return unrolled.gru_after(inputs, first, weight, self.hidden_bias, coarse)
 
 
 def _one_layer() -> tuple[bool, int, float, bool, bool, bool]:
-    """For torch's loops: biases, one layer, no dropout, gradients if wanted, one direction, time first."""
+    """For torch's loop: biases, one layer, no dropout, gradients if wanted, one direction, time first."""
     return True, 1, 0.0, torch.is_grad_enabled(), False, False

@@ -19,7 +19,7 @@ class OneWay(nn.Module):
     """One layer that reads in one direction.
 
     Rows may end early: after `lengths` (B,) symbols; what comes then changes no memory and its hidden vectors
-    mean nothing. None: no row does. `coarse` layers train with products in bfloat16 where torch has the loop, and
+    mean nothing. None: no row does. `coarse` layers train with products in bfloat16 unless they go step by step, and
     answer with full precision.
     """
 
@@ -49,25 +49,18 @@ class OneWay(nn.Module):
         if self.backward:
             vectors = turned(vectors, lengths)
         weight = dropped(self.cell.hidden_weight, self.weight_drop, self.training)  # (G D, D)
-        run = self._fused if self.cell.fused and not tap.is_heard(self) else self._loop
-        values, memory = run(vectors.transpose(0, 1), memory, weight, lengths)  # (T, B, D)
+        steps = vectors.transpose(0, 1)  # (T, B, I)
+        if self.cell.fused and not tap.is_heard(self):
+            values, memory = self.cell.run(steps, memory, weight, lengths, self.coarse and self.training)
+        else:
+            values, memory = self._loop(steps, memory, weight, lengths)
         hidden = values.transpose(0, 1)  # (B, T, D)
         return turned(hidden, lengths) if self.backward else hidden, memory
-
-    def _fused(
-        self, vectors: Tensor, memory: Memory, weight: Tensor, lengths: Tensor | None
-    ) -> tuple[Tensor, Memory]:
-        """All steps by torch's own loop."""
-        if not (self.coarse and self.training):
-            return self.cell.run(vectors, memory, weight, lengths)
-        with torch.autocast(vectors.device.type, torch.bfloat16):
-            values, moved = self.cell.run(vectors, memory, weight, lengths)
-        return values.to(vectors.dtype), tuple(one.to(vectors.dtype) for one in moved)
 
     def _loop(
         self, vectors: Tensor, memory: Memory, weight: Tensor, lengths: Tensor | None
     ) -> tuple[Tensor, Memory]:
-        """Step by step, for cells torch does not have and for those who want to see everything."""
+        """Step by step, for cells that nothing else runs and for those who want to see everything."""
         heard, gates, memories, moved = tap.is_heard(self), [], [], memory
         for inputs in self.cell.project(vectors).unbind(0):  # (B, G D)
             moved, opened = self.cell.step(inputs, moved, weight)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -157,35 +160,59 @@ class Race:
     def _process(self, path: Path, seconds: float) -> str | None:
         """Why it failed; None if it did not."""
         words = [sys.executable, "-m", "chainrule.choose.worker", str(path)]
-        log = path.with_suffix(".log")
+        log, limit = path.with_suffix(".log"), (1.5 * seconds or max(0.0, self.left)) + PATIENCE
         with (
             log.open("w") as errors,
             subprocess.Popen(words, stdout=subprocess.PIPE, stderr=errors, text=True) as process,
+            _limited(process, limit) as late,
         ):
             try:
-                for event in _events(
-                    process, time.monotonic() + 1.5 * seconds + PATIENCE if seconds else None
-                ):
+                for event in _events(process):
                     self.watch(event)
             except KeyboardInterrupt:
                 process.terminate()
                 process.wait()
                 raise Stopped("stopped; go on with --resume.") from None
-        if process.returncode == 0:
-            return None
-        lines = log.read_text(errors="replace").strip().splitlines()
-        killed = f"its process was stopped by signal {-process.returncode}" if process.returncode < 0 else ""
-        return killed or (lines[-1] if lines else f"its process ended with code {process.returncode}")
+        if late.is_set():
+            return f"it was stopped after {limit:.0f} s, far beyond its time"
+        return _reason(process.returncode, log.read_text(errors="replace").strip().splitlines())
 
 
-def _events(process: subprocess.Popen[str], until: float | None) -> Iterator[Event]:
-    """What a process says, until it ends or takes far too long."""
+@contextmanager
+def _limited(process: subprocess.Popen[str], seconds: float) -> Iterator[threading.Event]:
+    """Stop a process that takes far too long; the event says whether that happened."""
+    late = threading.Event()
+
+    def stop() -> None:
+        late.set()
+        process.kill()
+
+    timer = threading.Timer(seconds, stop)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield late
+    finally:
+        timer.cancel()
+
+
+def _events(process: subprocess.Popen[str]) -> Iterator[Event]:
+    """What a process says, until it ends."""
     assert process.stdout is not None
     for line in process.stdout:
-        if until is not None and time.monotonic() > until:
-            process.terminate()
         try:
             yield json.loads(line)
         except ValueError:
             continue
     process.wait()
+
+
+def _reason(code: int, lines: Sequence[str]) -> str | None:
+    """Why a process ended as it did, from its code and what it complained of; None if nothing was wrong."""
+    if code == 0:
+        return None
+    if code == -signal.SIGKILL:
+        return "its process was killed, perhaps for lack of memory"
+    if code < 0:
+        return f"its process was stopped by signal {-code}"
+    return lines[-1] if lines else f"its process ended with code {code}"

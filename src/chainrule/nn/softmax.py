@@ -23,6 +23,7 @@ from chainrule.symbols import PAD
 CHUNK = 16 << 20  # bytes of logits held at once: they stay in the cache, and products are still large
 LINE = 16  # numbers in a cache line
 FEWEST = 32  # rows at least, or products become slow; only alphabets above 65 thousand feel it
+BLOCK = 128  # sampled symbols are filled up to a multiple of so many
 START = 0.1  # weights begin between -START and START
 
 
@@ -110,13 +111,16 @@ class Output(nn.Module):
         chance = self.chances(samples)  # (V,)
         luck = torch.rand(chance.shape, generator=generator, device=chance.device)
         drawn = torch.nonzero(luck < chance).squeeze(1)  # (S,)
-        ids = torch.cat([targets, drawn])  # (N + S,)
-        own, others = torch.split(F.embedding(ids, self.weight), [len(targets), len(drawn)])  # (N, D), (S, D)
-        shift = (self.bias - chance.log())[ids]  # (N + S,)
-        right = (hidden * own).sum(1) + shift[: len(targets)]  # (N,)
+        fill = (
+            -len(drawn) % BLOCK
+        )  # every size of product costs time and memory when it comes for the first time
+        ids = torch.cat([targets, drawn, drawn.new_zeros(fill)])  # (N + S,)
+        own, others = torch.split(F.embedding(ids, self.weight), [len(targets), len(drawn) + fill])
+        shift = self.bias - chance.log()  # (V,)
+        right = (hidden * own).sum(1) + shift[targets]  # (N,)
         with torch.autocast(hidden.device.type, torch.bfloat16, enabled=coarse):
             product = torch.mm(hidden, others.t())  # (N, S)
-        wrong = product + shift[len(targets) :]
+        wrong = product + F.pad(shift[drawn], (0, fill), value=-torch.inf)
         logits = torch.cat([right.unsqueeze(1), _without(wrong, drawn, targets, len(chance))], 1)
         return F.cross_entropy(logits, torch.zeros_like(targets), reduction="sum")
 

@@ -138,19 +138,31 @@ def _power(bits: float) -> float:
     return float(2.0**bits) if bits < 1000 else float("inf")
 
 
-def reset_peak() -> None:
-    """Memory is measured from here on, where the system allows it."""
-    try:
-        Path("/proc/self/clear_refs").write_text("5")
-    except OSError:
-        return
+class Peak:
+    """The most memory a process holds while it trains, one model after another."""
+
+    def __init__(self) -> None:
+        self.base = self.begun = _held("VmRSS")
+
+    def reset(self) -> None:
+        """Memory is measured from here on, where the system allows it; what judging has left over does not count."""
+        try:
+            Path("/proc/self/clear_refs").write_text("5")
+        except OSError:
+            return
+        self.begun = _held("VmRSS")
+
+    @property
+    def bytes(self) -> int:
+        """As if nothing had been trained before."""
+        return self.base + max(0, _held("VmHWM") - self.begun)
 
 
-def peak_memory() -> int:
-    """The most bytes this process held."""
+def _held(name: str) -> int:
+    """Bytes of memory that this process holds (VmRSS) or held at most (VmHWM)."""
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
-        return next(1024 * int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+        return next(1024 * int(line.split()[1]) for line in lines if line.startswith(name))
     except (OSError, StopIteration):
         import resource
 

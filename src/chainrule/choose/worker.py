@@ -20,7 +20,7 @@ import numpy as np
 
 from chainrule.bundle import Bundle, load
 from chainrule.choose.ladder import Rung, title
-from chainrule.choose.measure import JUDGING, judged, peak_memory, reset_peak
+from chainrule.choose.measure import JUDGING, Peak, judged
 from chainrule.choose.plan import Plan, judged_on, opened, rate
 from chainrule.config import to_json
 from chainrule.data.corpus import Corpus
@@ -46,6 +46,7 @@ class Work:
     plan: Plan
     prepared: Prepared
     began: float
+    peak: Peak
 
     @property
     def left(self) -> float:
@@ -56,7 +57,7 @@ class Work:
         """Train and judge models one after another."""
         for number, described in enumerate(self.job["rungs"]):
             rung = Rung(**described)
-            reset_peak()
+            self.peak.reset()
             began = self.began if number == 0 else time.monotonic()
             options = dict(rung.options) | ({"budget": self._budget(1 - JUDGING)} if rung.weight else {})
             run = self.out / "runs" / rung.name
@@ -74,7 +75,7 @@ class Work:
 
     def mix(self) -> None:
         """Let several models that were found speak together."""
-        reset_peak()
+        self.peak.reset()
         bundles = [load(self.out / "models" / name) for name in self.job["parts"]]
         valid = self.prepared.valid or judged_on(self.prepared)
         spoken = valid.ids != BOS
@@ -125,7 +126,7 @@ class Work:
         family, settings = bundle.model.family, bundle.model.config.values()
         learning = time.monotonic() - began
         bundle.save(self.out / "models" / name, force=True)
-        memory = peak_memory()
+        memory = self.peak.bytes
         found = judged(bundle, self.prepared, self.plan.seed, spelling=len(self.plan.codecs) > 1)
         bits = float(found.bits.sum() / found.sizes.sum())
         np.save(self.out / "found" / f"{name}.npy", np.stack([found.bits, found.sizes]))
@@ -211,7 +212,7 @@ def main(path: Path) -> int:
     try:
         with hush():
             plan, prepared = opened(out, job["codec"])
-            work = Work(job, out, plan, prepared[job["codec"]], began)
+            work = Work(job, out, plan, prepared[job["codec"]], began, Peak())
             {"rungs": work.rungs, "mix": work.mix, "curve": work.curve}[job["kind"]]()
     except ChainruleError as error:
         print(error, file=sys.stderr)

@@ -9,6 +9,7 @@ from chainrule.config import option
 from chainrule.models.base import ModelConfig
 from chainrule.models.recurrent import Recurrent, RecurrentConfig
 from chainrule.models.registry import register
+from chainrule.models.sizing import ungated
 from chainrule.nn import cells
 
 
@@ -27,6 +28,7 @@ class Rnn(Recurrent):
 
     Config: ClassVar[type[ModelConfig]] = RnnConfig
     config: RnnConfig
+    sizes = staticmethod(ungated)
 
     def cell(self, inputs: int) -> cells.Cell:
         config = self.config

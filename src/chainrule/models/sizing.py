@@ -13,6 +13,7 @@ from typing import Any
 
 WIDTHS = (32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 TOWERS = ((2, 64, 64), (2, 128, 64), (3, 192, 64), (4, 256, 64), (5, 320, 128), (6, 384, 128), (8, 512, 256))
+MANY = 500  # symbols in an alphabet from which both ends of a model share their vectors
 LARGE = 4_000  # symbols in an alphabet from which most of the work would be the softmax
 SAMPLES = 1024  # of them are enough to learn from
 WEIGHTS_PER_SYMBOL = 4.0  # of the data, at most
@@ -75,6 +76,14 @@ def recurrent(task: Task, given: Mapping[str, Any], weights: Weights) -> dict[st
     return {name: value for name, value in chosen.items() if name not in given}
 
 
+def ungated(task: Task, given: Mapping[str, Any], weights: Weights) -> dict[str, Any]:
+    """As `recurrent`, but without gates a table of many symbols bears a quarter of the rate only."""
+    chosen = recurrent(task, given, weights)
+    if task.alphabet >= MANY and "rate" in chosen:
+        chosen["rate"] = float(f"{chosen['rate'] / 4:.2g}")
+    return chosen
+
+
 def transformer(task: Task, given: Mapping[str, Any], weights: Weights) -> dict[str, Any]:
     """Settings for layers of attention: the deeper the wider, and heads of 32 numbers."""
     ladder = [
@@ -101,7 +110,7 @@ def _headed(width: int, given: Mapping[str, Any]) -> dict[str, int]:
 
 def _sized(task: Task, width: int) -> dict[str, Any]:
     """Small alphabets need short vectors; large ones share a table of vectors half as wide as the layer."""
-    if task.alphabet < 500:
+    if task.alphabet < MANY:
         return {"width": width, "embedding": min(64, width), "tied": "no"}
     return {"width": width, "embedding": max(32, width // 2), "tied": "yes", **sampled(task)}
 

@@ -23,7 +23,7 @@ from chainrule.symbols import PAD
 CHUNK = 16 << 20  # bytes of logits held at once: they stay in the cache, and products are still large
 LINE = 16  # numbers in a cache line
 FEWEST = 32  # rows at least, or products become slow; only alphabets above 65 thousand feel it
-BLOCK = 128  # sampled symbols are filled up to a multiple of so many
+BLOCK = 128  # rows and sampled symbols are filled up to a multiple of so many
 START = 0.1  # weights begin between -START and START
 
 
@@ -107,13 +107,11 @@ class Output(nn.Module):
         is modelled is then exactly p(target | it or a drawn symbol): logits minus the logarithm of the chance
         (the expected count), so the best answer is the one the full loss has.
         """
-        hidden, targets = _real(hidden, targets)
+        hidden, targets, labels = _filled(*_real(hidden, targets))
         chance = self.chances(samples)  # (V,)
         luck = torch.rand(chance.shape, generator=generator, device=chance.device)
         drawn = torch.nonzero(luck < chance).squeeze(1)  # (S,)
-        fill = (
-            -len(drawn) % BLOCK
-        )  # every size of product costs time and memory when it comes for the first time
+        fill = -len(drawn) % BLOCK
         ids = torch.cat([targets, drawn, drawn.new_zeros(fill)])  # (N + S,)
         own, others = torch.split(F.embedding(ids, self.weight), [len(targets), len(drawn) + fill])
         shift = self.bias - chance.log()  # (V,)
@@ -122,7 +120,7 @@ class Output(nn.Module):
             product = torch.mm(hidden, others.t())  # (N, S)
         wrong = product + F.pad(shift[drawn], (0, fill), value=-torch.inf)
         logits = torch.cat([right.unsqueeze(1), _without(wrong, drawn, targets, len(chance))], 1)
-        return F.cross_entropy(logits, torch.zeros_like(targets), reduction="sum")
+        return F.cross_entropy(logits, labels, reduction="sum")
 
     def propose(self, frequencies: Tensor) -> None:
         """Draw symbols for the sampled loss by how often (V,) they occur; before, by Zipf's law on their ids."""
@@ -287,6 +285,19 @@ def _real(hidden: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
     if bool(real.all()):
         return hidden.contiguous(), targets
     return hidden[real], targets[real]
+
+
+def _filled(hidden: Tensor, targets: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Rows (N, D) and targets (N,) filled up to a whole block, and labels (N,): 0, or -100 where nothing is asked.
+
+    Every size of a product costs time and memory when it comes for the first time, so there should be few.
+    """
+    labels = torch.zeros_like(targets)
+    fill = -len(targets) % BLOCK if len(targets) else 0
+    if not fill:
+        return hidden, targets, labels
+    more = targets[:1].expand(fill)
+    return F.pad(hidden, (0, 0, 0, fill)), torch.cat([targets, more]), F.pad(labels, (0, fill), value=-100)
 
 
 def _without(logits: Tensor, drawn: Tensor, targets: Tensor, alphabet: int) -> Tensor:

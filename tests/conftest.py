@@ -1,7 +1,16 @@
-"""Property tests draw the same examples every time; `make explore` draws new ones."""
+"""The same for all tests: property tests draw the same examples every time (`make explore` draws new ones), and signals
+do what they do in a terminal, even if the tests were started by nohup or in the background.
+"""
+
+import signal
 
 from hypothesis import settings
 
 settings.register_profile("same", derandomize=True)
 settings.register_profile("explore", max_examples=1000, deadline=None)
 settings.load_profile("same")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)

@@ -13,7 +13,7 @@ from typing import Any
 
 from chainrule.bundle import Bundle, load
 from chainrule.choose.ladder import ladders
-from chainrule.choose.plan import PLAN, Plan, check_same, opened
+from chainrule.choose.plan import GIVEN, PLAN, TYPED, Plan, check_same, opened
 from chainrule.choose.race import Event, Race
 from chainrule.choose.report import page
 from chainrule.choose.results import Compared, foretold, results
@@ -24,7 +24,7 @@ from chainrule.errors import BundleError, ConfigError
 from chainrule.files import new_file, write_text
 from chainrule.train.schedule import duration
 
-RESULTS, REPORT, GIVEN, TYPED = "results.json", "report.html", "data.jsonl", "data.txt"
+RESULTS, REPORT = "results.json", "report.html"
 SHORTEST = 10.0  # seconds
 
 

@@ -17,6 +17,7 @@ from chainrule.files import write_text
 from chainrule.manifest import read_json
 
 PLAN, CODECS = "plan.json", "codecs"
+GIVEN, TYPED = "data.jsonl", "data.txt"  # where texts and standard input are put, for all processes
 SPELLED = ("characters", "bytes", "words", "subwords", "tokenizer")  # codecs of text, judged by the byte
 
 

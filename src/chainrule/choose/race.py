@@ -64,9 +64,8 @@ class Race:
     def _counted(self) -> dict[str, list[Rung]]:
         """Those that count, by codec."""
         counted = [rung for rung in self.rungs if not rung.weight]
-        return {
-            codec: [one for one in counted if one.codec == codec] for codec in {r.codec: 0 for r in counted}
-        }
+        codecs = dict.fromkeys(rung.codec for rung in counted)
+        return {codec: [rung for rung in counted if rung.codec == codec] for codec in codecs}
 
     @property
     def _after(self) -> float:

@@ -14,7 +14,7 @@ import numpy as np
 from chainrule.choose.advice import advice
 from chainrule.choose.ladder import Rung
 from chainrule.choose.measure import JUDGING
-from chainrule.choose.plan import by_bytes, judged_on, rate
+from chainrule.choose.plan import GIVEN, TYPED, by_bytes, judged_on, rate
 from chainrule.choose.race import Race
 from chainrule.data.check import Check
 from chainrule.data.dataset import Prepared
@@ -27,7 +27,7 @@ from chainrule.runtime import threads, versions
 FEW = 50  # sequences below which a training part is tiny
 POINTS = 40  # of a band
 TWICE, TRIFLE = 2.0, {"seconds": 2.0, "memory_bytes": 1e8}  # how far forecasts may be off
-OWN = {"data.jsonl": "texts given", "data.txt": "standard input"}  # files that a comparison makes itself
+OWN = {GIVEN: "texts given", TYPED: "standard input"}  # what users call them
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt --editable
 
-.PHONY: demo test explore check browser format clean
+.PHONY: demo test explore check browser format reference clean
 
 demo: .venv/core
 	$(BIN)/chainrule demo
@@ -30,6 +30,10 @@ browser:
 format: .venv/dev
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
+
+# The page of all settings, from the source; a test says when it is stale.
+reference: .venv/core
+	$(BIN)/python docs/reference.py
 
 clean:
 	rm -rf .venv build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

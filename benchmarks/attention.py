@@ -17,21 +17,23 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
+from stepping import stepping
 from timing import in_turns, seconds
 from torch import Tensor, nn
 
 from chainrule.data.batches import Batch, Streams
-from chainrule.decode.sample import greedy, sample_rows
-from chainrule.interop.huggingface.gpt2 import Gpt2
-from chainrule.models.base import Model
+from chainrule.decode.config import Constraints, GenerationConfig
+from chainrule.decode.sample import joined, sample
+from chainrule.interop.huggingface.gpt2 import Gpt2Format
+from chainrule.models.base import LanguageModel
 from chainrule.models.gpt import Gpt, GptConfig
-from chainrule.runtime import reuse_memory
+from chainrule.runtime import blocks_kept
 from chainrule.symbols import BOS
-from chainrule.train.config import TrainConfig
-from chainrule.train.trainer import Trainer
+from chainrule.tasks.next import Next
 
 LAYERS, HEADS, WIDTH, SPAN, ROWS, ALPHABET = 4, 4, 128, 64, 12, 65
 STEPS, TURNS, WHOLE = 20, 9, 2000
+ENDLESS = Constraints(stop=())
 
 
 class PlainBlock(nn.Module):
@@ -98,7 +100,7 @@ class PlainLoop:
 def ours(batches: Streams, **options: Any) -> Callable[[Batch], None]:
     """One step of our trainer at the same configuration."""
     config = GptConfig(
-        alphabet=ALPHABET + 5,
+        vocab_size=ALPHABET + 5,
         layers=LAYERS,
         heads=HEADS,
         width=WIDTH,
@@ -106,22 +108,20 @@ def ours(batches: Streams, **options: Any) -> Callable[[Batch], None]:
         positions="learned",
         **options,
     )
-    trainer = Trainer(Gpt.seeded(config, 1), batches, None, TrainConfig(epochs=10))
-    trainer._plan_when_ready()
-    trainer.model.train()
+    trainer = stepping(Gpt.seeded(config, 1), batches)
     return lambda batch: trainer._step([batch])
 
 
 def training() -> None:
     """Steps a second, compile time included over 2,000 steps."""
     ids = np.random.default_rng(0).integers(5, ALPHABET + 5, 200_000).astype(np.int32)
-    batches = Streams(ids, ROWS, SPAN, anew=True)
+    batches = Streams(ids, ROWS, SPAN, restarts=True)
     some = [batches.batch(0, number) for number in range(STEPS)]
     steps = {
         "plain, eager": PlainLoop(False).step,
         "plain, compiled": PlainLoop(True).step,
-        "ours": ours(batches, coarse=False),
-        "ours, bfloat16": ours(batches, coarse=True),
+        "ours": ours(batches, bf16=False),
+        "ours, bfloat16": ours(batches, bf16=True),
     }
     first = {name: seconds(partial(step, some[0])) for name, step in steps.items()}
     works = {name: partial(lambda step: [step(one) for one in some], step) for name, step in steps.items()}
@@ -140,24 +140,24 @@ def theirs(model: Gpt) -> Any:
     """The same model, with the same weights, in transformers."""
     from transformers import GPT2Config, GPT2LMHeadModel
 
-    form, order = Gpt2(), np.arange(model.config.alphabet)
-    values = form.described(model.config) | {"vocab_size": len(order)}
+    form, order = Gpt2Format(), np.arange(model.config.vocab_size)
+    values = form.described(model.config, Next()) | {"vocab_size": len(order)}
     other = GPT2LMHeadModel(GPT2Config(**values, bos_token_id=None, eos_token_id=None)).eval()
     arrays = model.arrays()
     for part in form.parts(model.config):
         for name, array in part.taken(arrays[part.ours], order).items():
             other.get_parameter(name).data.copy_(torch.from_numpy(array.copy()))
     other.generation_config.pad_token_id = 0
-    other.generation_config.suppress_tokens = list(model.config.silent)
+    other.generation_config.suppress_tokens = list(model.config.suppressed)
     return other
 
 
 def decoding(
-    layers: int, width: int, heads: int, alphabet: int, rows: int, length: int, **options: Any
+    layers: int, width: int, heads: int, vocab_size: int, rows: int, length: int, **options: Any
 ) -> None:
     """Symbols a second from one symbol on, greedy for one row; both must write the same."""
     config = GptConfig(
-        alphabet=alphabet,
+        vocab_size=vocab_size,
         layers=layers,
         width=width,
         heads=heads,
@@ -170,11 +170,10 @@ def decoding(
     other = theirs(model)
     start = torch.full((rows, 1), BOS)
 
-    def draw(model: Model) -> None:
-        if rows == 1:
-            list(greedy(model, [BOS], length, stop=()))
-        else:
-            list(sample_rows(model, [BOS], length, rows, generator=torch.Generator(), stop=()))
+    def draw(model: LanguageModel) -> None:
+        heat = 0.0 if rows == 1 else 1.0
+        config = GenerationConfig(length=length, temperature=heat, count=rows)
+        list(sample(model, [[BOS]], config, ENDLESS))
 
     def generate() -> None:
         with torch.no_grad():
@@ -182,12 +181,12 @@ def decoding(
 
     if rows == 1:
         ids = other.generate(start, max_new_tokens=20, do_sample=False)[0, 1:].tolist()
-        if ids != list(greedy(model, [BOS], 20, stop=())):
+        if [ids] != joined(sample(model, [[BOS]], GenerationConfig(length=20, temperature=0.0), ENDLESS)):
             sys.exit("The two do not write the same.")
     works = {"ours": partial(draw, model), "int8": partial(draw, model.compressed()), "theirs": generate}
     taken = in_turns(works, 5)
     per = {name: 1000 * one / length for name, one in taken.items()}
-    name = f"{layers} x {width}, {alphabet:,} symbols, {rows} rows"
+    name = f"{layers} x {width}, {vocab_size:,} symbols, {rows} rows"
     ratios = {one: taken["theirs"] / taken[one] for one in ("ours", "int8")}
     figures = [f"{per[one]:.2f} ms | {ratios[one]:.2f}x" for one in ratios]
     print(f"| {name} | {per['theirs']:.2f} ms | {' | '.join(figures)} |")
@@ -195,7 +194,6 @@ def decoding(
 
 def main() -> None:
     """Train and decode."""
-    reuse_memory()
     if "--decoding" not in sys.argv:
         training()
     print("\n| decoding, a step | transformers | ours | ratio | int8 | ratio |\n|---|---|---|---|---|---|")
@@ -205,4 +203,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with blocks_kept():
+        main()

@@ -69,7 +69,7 @@ def main(small: Path, large: Path, wanted: int) -> None:
     stream = codec.encode(texts).ids
     pairs, singles = (sorted_positions(stream, None, codec.size, n) for n in (2, 1))
     groups = (pairs, *_groups(stream, pairs, 2), singles, *_groups(stream, singles, 1))
-    names = np.array([*codec.pieces(range(codec.size)), *(f"w{i}" for i in range(RARE + 1))], object)
+    names = np.array([*codec.tokens(range(codec.size)), *(f"w{i}" for i in range(RARE + 1))], object)
     starts, done, seed = np.flatnonzero(stream == BOS), 0, 0
     with large.open("w", encoding="utf-8") as file:
         while done < wanted:

@@ -22,7 +22,7 @@ RECIPES = Path(__file__).parent.parent / "recipes"
 COMMAND = [sys.executable, "-m", "chainrule.cli"]
 SHAKESPEARE = ["--model", "lstm", "--codec", "characters", "--stream"]
 GPT = ["--model", "gpt", "--codec", "characters", "--stream"]
-PTB = ["--model", "lstm", "--codec", "words", "--closed", "--carry"]
+PTB = ["--model", "lstm", "--codec", "words", "--closed", "--stateful"]
 RUNS: dict[str, tuple[str, list[str]]] = {
     "shakespeare-45s": ("shakespeare", [*SHAKESPEARE, "--budget", "38s"]),
     "shakespeare-5m": ("shakespeare", [*SHAKESPEARE, "--budget", "285s"]),

@@ -85,7 +85,7 @@ def exactness(ptb: Path, folder: Path) -> Bundle:
     lines = (ptb / "ptb.test.txt").read_text().splitlines()
     arpa = folder / "ptb.arpa"
     export_arpa(bundle.model, bundle.codec, arpa)  # type: ignore[arg-type]
-    theirs = kenlm.Model(str(arpa))
+    theirs = kenlm.LanguageModel(str(arpa))
     reference = np.array([log for line in lines for log, _, _ in theirs.full_scores(line)])
     row(
         "our ARPA in KenLM, worst of all test words",
@@ -93,7 +93,7 @@ def exactness(ptb: Path, folder: Path) -> Bundle:
         "1e-4 log10",
     )
     model, codec = import_arpa(arpa)
-    back = ours(Bundle(codec, model), lines)
+    back = ours(Bundle.of(codec, model), lines)
     row("the same ARPA read by us, worst", f"{np.abs(reference - back).max():.1e}", "1e-4 log10")
     return bundle
 
@@ -105,7 +105,7 @@ def scoring(bundle: Bundle, ptb: Path, folder: Path) -> None:
     """Whole files, text to total, beside `kenlm.Model.score` on the same sentences."""
     import kenlm
 
-    theirs = kenlm.Model(str(folder / "ptb.arpa"))
+    theirs = kenlm.LanguageModel(str(folder / "ptb.arpa"))
     for name in ("ptb.test.txt", "ptb.train.txt"):
         lines = (ptb / name).read_text().splitlines()
         words = sum(len(line.split()) + 1 for line in lines)

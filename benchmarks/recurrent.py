@@ -18,16 +18,17 @@ from functools import partial
 from pathlib import Path
 
 import torch
+from stepping import stepping
 from timing import in_turns
 from torch import Tensor, nn
 
 from chainrule.data.batches import Batch, Streams
 from chainrule.data.dataset import Prepared, prepare
+from chainrule.decode.config import Constraints, GenerationConfig
 from chainrule.decode.sample import sample
 from chainrule.models.lstm import Lstm, LstmConfig
-from chainrule.runtime import reuse_memory
+from chainrule.runtime import blocks_kept
 from chainrule.symbols import BOS, FIRST
-from chainrule.train.config import TrainConfig
 from chainrule.train.trainer import Trainer
 
 DATA = Path(os.environ.get("CHAINRULE_DATA", "../shared/data"))
@@ -35,9 +36,9 @@ ROWS, SPAN, WIDTH, LAYERS = 20, 35, 200, 2
 STEPS, TURNS = 20, 9
 OURS: dict[str, dict[str, object]] = {
     "exact": {},
-    "bfloat16": {"coarse": True},
-    "1,024 sampled": {"samples": 1024},
-    "1,024 sampled, bfloat16": {"samples": 1024, "coarse": True},
+    "bfloat16": {"bf16": True},
+    "1,024 sampled": {"sampled_softmax": 1024},
+    "1,024 sampled, bfloat16": {"sampled_softmax": 1024, "bf16": True},
 }
 
 
@@ -61,9 +62,9 @@ class Plain(nn.Module):
 class PlainLoop:
     """Its training loop; our special symbols are not among its words."""
 
-    def __init__(self, alphabet: int) -> None:
+    def __init__(self, vocab_size: int) -> None:
         torch.manual_seed(1)
-        self.model = Plain(alphabet - FIRST + 1)
+        self.model = Plain(vocab_size - FIRST + 1)
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=2e-3)
         self.state: tuple[Tensor, Tensor] | None = None
 
@@ -92,17 +93,14 @@ class PlainLoop:
 def ours(prepared: Prepared, batches: Streams, options: dict[str, object]) -> Trainer:
     """Our trainer at the same configuration."""
     config = LstmConfig(
-        alphabet=prepared.codec.size,
-        silent=prepared.codec.silent,
+        vocab_size=prepared.codec.size,
+        suppressed=prepared.codec.suppressed,
         width=WIDTH,
         layers=LAYERS,
-        carry=True,
+        stateful=True,
         **options,
     )
-    trainer = Trainer(Lstm.seeded(config, 1), batches, None, TrainConfig(epochs=10))
-    trainer._plan_when_ready()
-    trainer.model.train()
-    return trainer
+    return stepping(Lstm.seeded(config, 1), batches)
 
 
 def data() -> tuple[Prepared, Streams]:
@@ -110,9 +108,8 @@ def data() -> tuple[Prepared, Streams]:
     ptb = DATA / "ptb"
     if not ptb.is_dir():
         sys.exit(f"There is no {ptb}. Set CHAINRULE_DATA to the folder that holds ptb/ptb.train.txt.")
-    reuse_memory()  # for both: one call that every user can make
-    prepared = prepare(ptb / "ptb.train.txt", ptb / "ptb.valid.txt", codec="words", settings={"closed": True})
-    return prepared, Streams(prepared.train.ids, ROWS, SPAN)
+    prepared = prepare(ptb / "ptb.train.txt", ptb / "ptb.valid.txt", codec="words", options={"closed": True})
+    return prepared, Streams(prepared.train.main.ids, ROWS, SPAN)
 
 
 def training(name: str, prepared: Prepared, batches: Streams) -> Callable[[Batch], None]:
@@ -153,15 +150,15 @@ def main() -> None:
     names = ["plain", *OURS]
     steps = {name: training(name, prepared, batches) for name in names}
     works = {name: partial(lambda step: [step(one) for one in some], step) for name, step in steps.items()}
-    symbols = sum(batch.symbols for batch in some)
+    symbols = sum(batch.count for batch in some)
     rates = {name: symbols / median for name, median in in_turns(works, TURNS).items()}
     print(f"| LSTM {LAYERS} x {WIDTH}, {ROWS} rows, {SPAN} steps | words a second | ratio | peak memory |")
     print("|---|---|---|---|")
     for name, rate in rates.items():
         print(f"| training, {name} | {rate:,.0f} | {rate / rates['plain']:.2f}x | {peak(name):,.0f} MB |")
     assert prepared.valid is not None
-    model, ids = ours(prepared, batches, {}).model.eval(), prepared.valid.ids
-    scored = prepared.valid.symbols / in_turns({"": lambda: model.score_ids(ids)}, 5)[""]
+    model, ids = ours(prepared, batches, {}).body.eval(), prepared.valid.main.ids
+    scored = prepared.valid.main.symbols / in_turns({"": lambda: model.score_ids(ids)}, 5)[""]
     print(f"| scoring a file | {scored:,.0f} | {scored / rates['exact']:.2f}x of exact training | |")
     sampling(model, PlainLoop(prepared.codec.size))
 
@@ -170,7 +167,7 @@ def sampling(model: Lstm, plain: PlainLoop, length: int = 200) -> None:
     """One stream, symbol by symbol."""
 
     def draw() -> None:
-        list(sample(model, [BOS], length, generator=torch.Generator().manual_seed(1), stop=()))
+        list(sample(model, [[BOS]], GenerationConfig(length=length, seed=1), Constraints(stop=())))
 
     taken = in_turns({"ours": draw, "plain": lambda: plain.sample(length)}, 7)
     mine, other = length / taken["ours"], length / taken["plain"]
@@ -179,4 +176,5 @@ def sampling(model: Lstm, plain: PlainLoop, length: int = 200) -> None:
 
 
 if __name__ == "__main__":
-    tell_peak(sys.argv[2]) if sys.argv[1:2] == ["--peak"] else main()
+    with blocks_kept():  # for both: one call that every user can make
+        tell_peak(sys.argv[2]) if sys.argv[1:2] == ["--peak"] else main()

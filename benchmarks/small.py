@@ -11,18 +11,18 @@ import sys
 from functools import partial
 from pathlib import Path
 
-import torch
 from timing import in_turns
 
 from chainrule.bundle import Bundle, load
-from chainrule.decode.draft import Tally, drafted
-from chainrule.decode.filters import Filters
-from chainrule.decode.sample import sample
-from chainrule.models.base import Model
-from chainrule.runtime import reuse_memory
+from chainrule.decode.config import Constraints, GenerationConfig
+from chainrule.decode.draft import DraftStats, drafted
+from chainrule.decode.sample import joined, sample
+from chainrule.models.base import LanguageModel
+from chainrule.runtime import blocks_kept
 from chainrule.symbols import BOS
 
 LENGTH, TURNS = 300, 5
+ENDLESS = Constraints(stop=())
 
 
 def quality(model: Bundle, small: Bundle, text: Path) -> None:
@@ -35,39 +35,40 @@ def quality(model: Bundle, small: Bundle, text: Path) -> None:
         print(f"| {name} | {perplexity[name]:.3f} | {taken[name]:.2f} s |")
 
 
-def writing(model: Model, small: Model, drafter: Model | None) -> None:
+def writing(model: LanguageModel, small: LanguageModel, drafter: LanguageModel | None) -> None:
     """Symbols of one stream that never ends, greedy and drawn; and how often the model had to read."""
     for heat in (0.0, 1.0):
-        filters, tally = Filters(temperature=heat), Tally()
-        works = {"exact": partial(write, model, filters), "int8": partial(write, small, filters)}
+        config, stats = GenerationConfig(length=LENGTH, seed=1, temperature=heat), DraftStats()
+        works = {"exact": partial(write, model, config), "int8": partial(write, small, config)}
         if drafter is not None:
-            works["drafted"] = partial(write, model, filters, drafter, tally)
+            works["drafted"] = partial(write, model, config, drafter, stats)
             if heat == 0.0 and works["drafted"]() != works["exact"]():
                 sys.exit("A draft changed what is written.")
         taken = in_turns(works, TURNS)
         print(f"\n| writing {LENGTH} symbols, temperature {heat:g} | time | ratio |\n|---|---|---|")
         for name, one in taken.items():
             print(f"| {name} | {one:.3f} s | {taken['exact'] / one:.2f}x |")
-        if tally.rounds:
-            share = tally.kept / max(1, tally.drafted)
+        if stats.rounds:
+            share = stats.kept / max(1, stats.drafted)
             print(
-                f"\nkept {100 * share:.0f} % of what was drafted, {1 + tally.kept / tally.rounds:.2f} symbols a read"
+                f"\nkept {100 * share:.0f} % of what was drafted, {1 + stats.kept / stats.rounds:.2f} symbols a read"
             )
 
 
 def write(
-    model: Model, filters: Filters, drafter: Model | None = None, tally: Tally | None = None
+    model: LanguageModel,
+    config: GenerationConfig,
+    drafter: LanguageModel | None = None,
+    stats: DraftStats | None = None,
 ) -> list[int]:
     """So many symbols, whatever they are."""
-    luck = torch.Generator().manual_seed(1)
     if drafter is None:
-        return list(sample(model, [BOS], LENGTH, generator=luck, filters=filters, stop=()))
-    return list(drafted(model, drafter, [BOS], LENGTH, generator=luck, filters=filters, stop=(), tally=tally))
+        return joined(sample(model, [[BOS]], config, ENDLESS))[0]
+    return joined(drafted(model, drafter, [[BOS]], config, ENDLESS, stats=stats))[0]
 
 
 def main() -> None:
     """Judge, then write."""
-    reuse_memory()
     *folders, text = sys.argv[1:]
     model, *drafters = (load(folder) for folder in folders)
     small = model.compressed()
@@ -76,4 +77,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with blocks_kept():
+        main()

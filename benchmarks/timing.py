@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -14,7 +14,7 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-def in_turns(works: dict[str, Callable[[], object]], turns: int) -> dict[str, float]:
+def in_turns(works: Mapping[str, Callable[[], object]], turns: int) -> dict[str, float]:
     """The median of each, all taking turns, after one round that does not count."""
     for work in works.values():
         work()

@@ -20,5 +20,5 @@ LINES = [
 def fitted(name: str = "words", order: int = 3, lines: list[str] = LINES, **options: Any) -> Bundle:
     kind = codec_class(name)
     codec = kind.learn(lambda: [Texts.of(lines)], kind.Config())
-    config = NgramConfig(alphabet=codec.size, silent=codec.silent, order=order, **options)
-    return Bundle(codec, Ngram.learn(config, codec.encode(Texts.of(lines)).ids), {"seed": 1})
+    config = NgramConfig(vocab_size=codec.size, suppressed=codec.suppressed, order=order, **options)
+    return Bundle.of(codec, Ngram.learn(config, codec.encode(Texts.of(lines)).ids), {"seed": 1})

@@ -110,7 +110,7 @@ def theirs(folder: Path, kind: str) -> Any:
 
 def logits_of(bundle: Bundle, tokens: torch.Tensor) -> torch.Tensor:
     """(B, T, V) of ours."""
-    with bundle.model.answering():
+    with bundle.model.inference():
         hidden, _ = bundle.model.read(tokens, bundle.model.start(len(tokens)))
         return bundle.model.logits(hidden)
 
@@ -118,11 +118,11 @@ def logits_of(bundle: Bundle, tokens: torch.Tensor) -> torch.Tensor:
 def agree(
     bundle: Bundle, tokens: torch.Tensor, found: torch.Tensor, order: np.ndarray, within: float
 ) -> None:
-    """Their logits (B, T, rows) equal ours wherever a symbol can be spoken and no padding stands."""
-    spoken = [one for one in range(bundle.codec.size) if one not in bundle.model.config.silent]
+    """Their logits (B, T, rows) equal ours wherever a symbol can be predicted and no padding stands."""
+    predicted = [one for one in range(bundle.codec.size) if one not in bundle.model.config.suppressed]
     real = tokens != PAD
-    ours = logits_of(bundle, tokens)[..., spoken][real]
-    np.testing.assert_allclose(ours, found[..., order[spoken]][real], atol=within)
+    ours = logits_of(bundle, tokens)[..., predicted][real]
+    np.testing.assert_allclose(ours, found[..., order[predicted]][real], atol=within)
     assert ours.std() > 0.1
 
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from chainrule import manifest
 from chainrule.bundle import Bundle, load
 from chainrule.codecs.base import Texts
-from chainrule.continuation import spoken, until
 from chainrule.errors import BundleError, CodecError, ConfigError
+from chainrule.store import manifest
+from chainrule.use.text import spoken, until
 from fitted import LINES, fitted
 
 
@@ -49,7 +49,7 @@ def test_a_loaded_model_can_be_saved_over_itself(saved: Path) -> None:
     assert bundle.score("the time") == before == load(saved, verify=True).score("the time")
 
 
-FILES = ["config.json", "model.safetensors", "card.json", "manifest.json", "codec/vocabulary.txt"]
+FILES = ["config.json", "model.safetensors", "card.json", "manifest.json", "codecs/text/vocabulary.txt"]
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -64,7 +64,7 @@ def test_a_damaged_file_is_named(saved: Path, name: str) -> None:
     content = bytearray((saved / name).read_bytes())
     content[len(content) // 2] ^= 0x41
     (saved / name).write_bytes(content)
-    with pytest.raises(BundleError, match=".json" if name == "manifest.json" else Path(name).name):
+    with pytest.raises(BundleError, match="damaged" if name == "manifest.json" else Path(name).name):
         load(saved)
 
 
@@ -94,9 +94,9 @@ def test_large_files_are_sampled_and_checked_whole_on_demand(
         ({"version": 99}, "Upgrade"),
         ({"version": None}, "damaged"),
         ({"family": "gpt9"}, "no model family 'gpt9'"),
-        ({"codec": {"name": "wrds", "config": {}}}, "Did you mean 'words'"),
+        ({"codecs": {"text": {"name": "wrds", "config": {}}}}, "Did you mean 'words'"),
         ({"model": {"ordr": 3}}, "Did you mean 'order'"),
-        ({"codec": None}, "does not describe a model"),
+        ({"codecs": None}, "does not describe a model"),
         ({"version": True}, "damaged"),
         ({"version": 0}, "damaged"),
     ],
@@ -131,11 +131,11 @@ sys.exit("torch" in sys.modules)
 
 def test_a_score_is_the_sum_of_its_symbols(words: Bundle) -> None:
     score = words.score("what is the moon")
-    assert [one.piece for one in score.pieces] == ["what", "is", "the", "<unk>", "</s>"]
-    assert score.log2prob == pytest.approx(sum(one.log2prob for one in score.pieces), rel=1e-6)
+    assert [one.token for one in score.tokens] == ["what", "is", "the", "<unk>", "</s>"]
+    assert score.log2prob == pytest.approx(sum(one.log2prob for one in score.tokens), rel=1e-6)
     assert (score.symbols, score.bytes, score.unknown) == (5, len("what is the moon") + 1, 1)
-    assert score.pieces[0].bits == -score.pieces[0].log2prob
-    assert score.pieces[2].facts["order"] == 3
+    assert score.tokens[0].bits == -score.tokens[0].log2prob
+    assert score.tokens[2].facts["order"] == 3
 
 
 def test_scores_of_texts_add_up(words: Bundle) -> None:
@@ -161,18 +161,16 @@ def test_a_sequence_larger_than_a_block_scores_the_same(
 
 
 def test_ranking_puts_the_most_probable_first(words: Bundle) -> None:
-    ranked = words.rank(["whether two day", "what is the weather today", "today weather"])
-    assert ranked[0][0] == "what is the weather today"
-    assert [score.log2prob for _, score in ranked] == sorted(
-        (score.log2prob for _, score in ranked), reverse=True
-    )
+    ranked = words.rank(["whether two day", "what is the weather today", "today weather"]).ranked
+    assert ranked[0].text == "what is the weather today"
+    assert [one.log2prob for one in ranked] == sorted((one.log2prob for one in ranked), reverse=True)
 
 
 def test_impossible_text_is_minus_infinite_and_ranks_last() -> None:
     bundle = fitted(order=2, smoothing="none")
     assert bundle.score("today today").log2prob == -np.inf
-    assert bundle.score("today today").impossible > 0
-    assert bundle.rank(["today today", "what is the time"])[-1][0] == "today today"
+    assert bundle.score("today today").zero_probability > 0
+    assert bundle.rank(["today today", "what is the time"]).ranked[-1].text == "today today"
 
 
 @pytest.mark.parametrize("name", ["words", "characters", "bytes"])
@@ -207,9 +205,22 @@ def test_text_ends_before_the_stop(words: Bundle) -> None:
     assert list(until(["xa", "b", "c"], ["abc"])) == ["x", "", ""]
 
 
+@pytest.mark.parametrize(
+    "settings", [{"seed": 7}, {"temperature": 0.0}, {"beam": 3}, {"seed": 2, "stop": "the"}]
+)
+def test_a_list_of_prompts_gives_what_each_gives_alone_in_order(
+    words: Bundle, settings: dict[str, Any]
+) -> None:
+    prompts = ["what is", "", "the weather", "what is the ", *["today"] * 70]
+    found = words.generate(prompts, 12, **settings)
+    for place, (prompt, text) in enumerate(zip(prompts, found, strict=True)):
+        own = settings | ({"seed": settings["seed"] + place} if "seed" in settings else {})
+        assert text == words.generate(prompt, 12, **own)
+    assert words.generate([]) == []
+
+
 def test_a_beam_finds_the_most_probable_text(words: Bundle) -> None:
     best = words.generate("the weather", beam=8)
-    assert best == words.generate("the weather", beam=8, seed=3)
     rivals = [words.generate("the weather", seed=seed) for seed in range(20)]
     assert words.score(best).log2prob >= max(words.score(text).log2prob for text in rivals) - 1e-6
 
@@ -227,7 +238,7 @@ def test_completion_offers_symbols_and_continuations(words: Bundle) -> None:
 
 def test_events_are_typed_and_read_with_commas() -> None:
     bundle = fitted("events", lines=["log in\x1flook\x1fbuy", "log in\x1fbuy"] * 4, smoothing="none")
-    assert [one.piece for one in bundle.score("log in, look,buy").pieces] == ["log in", "look", "buy", "</s>"]
+    assert [one.token for one in bundle.score("log in, look,buy").tokens] == ["log in", "look", "buy", "</s>"]
     assert bundle.generate("log in, look", seed=1) == "log in, look, buy"
     assert {one.text for one in bundle.complete("log in").next} == {", look", ", buy"}
 
@@ -262,9 +273,9 @@ def test_nothing_is_left_when_saving_fails(
 
 @pytest.mark.parametrize(
     ("change", "message"),
-    [({"alphabet": 3}, "alphabet of 3"), ({"silent": [0, 999_999]}, "silent id 999999")],
+    [({"vocab_size": 3}, "vocabulary of 3 ids"), ({"suppressed": [0, 999_999]}, "suppressed id 999999")],
 )
-def test_a_model_of_another_alphabet_is_refused(saved: Path, change: dict[str, Any], message: str) -> None:
+def test_a_model_of_another_vocabulary_is_refused(saved: Path, change: dict[str, Any], message: str) -> None:
     config = json.loads((saved / "config.json").read_text())
     config["model"] |= change
     (saved / "config.json").write_text(json.dumps(config))
@@ -299,22 +310,28 @@ def test_a_manifest_that_is_a_device_is_not_read(saved: Path) -> None:
 
 def test_names_that_are_no_unicode_are_saved_and_come_back(words: Bundle, tmp_path: Path) -> None:
     name = b"caf\xe9.txt".decode(errors="surrogateescape")
-    Bundle(words.codec, words.model, {"data": name}).save(tmp_path / "lm")
+    Bundle.of(words.codec, words.model, {"data": name}).save(tmp_path / "lm")
     assert load(tmp_path / "lm").card["data"] == name
 
 
 @pytest.mark.parametrize(
     ("wish", "message"),
     [
-        ({"seed": "a"}, "seed must be a whole number"),
+        ({"seed": "a"}, "--seed wants a whole number"),
+        ({"seed": True}, "--seed wants a whole number"),
         ({"seed": 1 << 64}, "64 bits"),
         ({"seed": -(1 << 63) - 1}, "64 bits"),
-        ({"top_k": 2.5}, "top_k must be a whole number"),
-        ({"temperature": "hot"}, "temperature must be a number"),
+        ({"top_k": 2.5}, "--top-k wants a whole number"),
+        ({"temperature": "hot"}, "--temperature wants a number"),
+        ({"temprature": 0.5}, "temperature"),
         ({"beam": 2, "temperature": 0.5}, "do not go together"),
         ({"beam": 2, "top_k": 5}, "do not go together"),
         ({"beam": 2, "top_p": 0.5}, "do not go together"),
-        ({"prompt": 5}, "A text is wanted"),
+        ({"beam": 2, "seed": 1}, "do not go together"),
+        ({"length_penalty": 0.5}, "Give --beam"),
+        ({"count": 2}, "2 times"),
+        ({"stop": [5]}, "A text is wanted"),
+        ({"prompt": [5]}, "A text is wanted"),
     ],
 )
 def test_wishes_that_cannot_be_met_are_refused(words: Bundle, wish: dict[str, Any], message: str) -> None:

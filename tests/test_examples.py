@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 import typer
 
-from chainrule.checking import check
 from chainrule.cli import example as verb
-from chainrule.cli.output import Plain
+from chainrule.cli.verb import Verb
+from chainrule.data.examples import EXAMPLES, OPTIONS, example
 from chainrule.errors import BundleError, ConfigError
-from chainrule.examples import EXAMPLES, OPTIONS, example
 from chainrule.judge.forecast import season
+from chainrule.use.check import check
 
 Run = Callable[..., str]
 CODECS = {"weather": "events", "visits": "events", "dna": "characters", "numbers": "numbers", "text": "words"}
@@ -108,7 +108,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFi
     """Call the verb in an empty folder; what it printed comes back."""
     monkeypatch.chdir(tmp_path)
     app = typer.Typer(rich_markup_mode=None)
-    app.command("example", cls=Plain)(verb.example)
+    app.command("example", cls=Verb)(verb.example)
 
     def call(*words: str) -> str:
         app(list(words), standalone_mode=False)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from chainrule import files
 from chainrule.errors import BundleError
-from chainrule.files import check_free, new_file, new_folder, write_text
+from chainrule.store import files
+from chainrule.store.files import check_free, new_file, new_folder, write_text
 
 
 def names(folder: Path) -> list[str]:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from chainrule import progress as module
-from chainrule.progress import Meter, clock, hush, progress, short, silent
+from chainrule.progress import Meter, clock, no_progress, progress, quiet, short
 
 
 def test_a_meter_tells_share_speed_and_time_left() -> None:
@@ -44,13 +44,13 @@ def test_a_long_job_tells_stderr_only(
     assert out == "" and "long: done in 0:00" in err
 
 
-def test_silence_is_silent_and_errors_pass_through(
+def test_quiet_shows_nothing_and_errors_pass_through(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "DELAY", 0.0)
-    with hush(), progress("long", 3) as step:
+    with quiet(), progress("long", 3) as step:
         step(3)
-    with silent("long", 3) as step:
+    with no_progress("long", 3) as step:
         step(3)
     assert capsys.readouterr() == ("", "")
     with pytest.raises(KeyboardInterrupt), progress("stopped"):

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 
-from chainrule import tensors
 from chainrule.errors import BundleError
+from chainrule.store import tensors
 
 KINDS = sorted(tensors.DTYPES.values())
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from chainrule.bundle import Bundle, load
-    from chainrule.checking import check
     from chainrule.choose.compare import compare
     from chainrule.errors import ChainruleError
     from chainrule.train.fit import fit
+    from chainrule.use.check import check
 
 __version__ = "0.1.0"
 __all__ = ["Bundle", "ChainruleError", "__version__", "check", "compare", "fit", "load"]
@@ -25,7 +25,7 @@ __all__ = ["Bundle", "ChainruleError", "__version__", "check", "compare", "fit",
 _HOMES = {
     "Bundle": "chainrule.bundle",
     "ChainruleError": "chainrule.errors",
-    "check": "chainrule.checking",
+    "check": "chainrule.use.check",
     "compare": "chainrule.choose.compare",
     "fit": "chainrule.train.fit",
     "load": "chainrule.bundle",

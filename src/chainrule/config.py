@@ -5,6 +5,14 @@ Each setting is documented where it is defined, and that sentence is its help on
     @dataclass(frozen=True, kw_only=True)
     class NgramConfig(Config):
         order: int = option(5, "how many symbols a count spans", low=1, high=9)
+
+A setting may be a Config itself: a group, for models of several parts.
+
+    @dataclass(frozen=True, kw_only=True)
+    class TranslatorConfig(Config):
+        encoder: PartConfig = option(PartConfig(layers=6), "reads the source")
+
+It is `--encoder.layers 4` on the command line, a table `[encoder]` in TOML, `encoder={"layers": 4}` in Python.
 """
 
 from __future__ import annotations
@@ -13,7 +21,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import Field, asdict, dataclass, field, fields
+from dataclasses import Field, asdict, dataclass, field, fields, replace
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Self, Union, get_args, get_origin, get_type_hints
@@ -41,7 +49,7 @@ class Config:
 
     def __post_init__(self) -> None:
         for setting in fields(self):
-            _check(setting, getattr(self, setting.name))
+            _check(_setting(setting, setting.type, setting.name), getattr(self, setting.name))
 
     @classmethod
     def from_values(cls, values: Mapping[str, Any]) -> Self:
@@ -51,41 +59,135 @@ class Config:
         for name in values:
             if name not in known:
                 raise ConfigError(f"There is no setting {name!r}. {suggest(name, known)}")
-        return cls(**{name: _convert(name, value, types[name]) for name, value in values.items()})
+        return cls(**{name: _read(known[name], value, types[name]) for name, value in values.items()})
 
     @classmethod
     def from_toml(cls, path: Path) -> Self:
-        """From a TOML file of `name = value` lines."""
+        """From a TOML file of `name = value` lines, groups as tables."""
         return cls.from_values(read_toml(path))
-
-    @classmethod
-    def from_flags(cls, flags: Sequence[str]) -> Self:
-        """From command-line words such as `--order 5 --prune 0,0,1`."""
-        return cls.from_values(read_flags(flags, visible(cls)))
 
     def values(self) -> dict[str, Any]:
         """As plain values, for JSON."""
         return asdict(self)
 
     def to_toml(self) -> str:
-        """As TOML, one setting a line, with its help above it."""
-        lines = []
+        """As TOML, one setting a line, with its help above it; groups follow as tables."""
+        return "\n".join(self._toml_lines("")) + "\n"
+
+    def _toml_lines(self, before: str) -> list[str]:
+        lines: list[str] = []
+        tables: list[str] = []
         for setting in visible(type(self)):
-            value = getattr(self, setting.name)
-            text = "# not set" if value is None else _toml(value)
-            lines += [f"# {setting.metadata.get('help', '')}", _assignment(setting.name, value, text)]
-        return "\n".join(lines) + "\n"
+            value, help = getattr(self, setting.name), f"# {setting.metadata.get('help', '')}"
+            if isinstance(value, Config):
+                name = before + setting.name
+                tables += ["", help, f"[{name}]", *value._toml_lines(f"{name}.")]
+            else:
+                lines += [help, _assignment(setting.name, value)]
+        return [*lines, *tables]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting as a user sees it; that of a group has a name such as `encoder.layers`."""
+
+    name: str
+    kind: Any  # its type
+    default: Any
+    help: str = ""
+    choices: tuple[str, ...] = ()
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def flag(self) -> str:
+        """As it is typed."""
+        return flag(self.name)
+
+    @property
+    def switch(self) -> bool:
+        """Whether it is yes or no: `--bf16`, `--no-bf16`, and no value follows."""
+        return bool in (self.kind, *get_args(self.kind))
+
+    @property
+    def repeats(self) -> bool:
+        """Whether it is several texts: its flag may be given more than once, and commas do not divide."""
+        return get_origin(self.kind) is tuple and get_args(self.kind)[0] is str
+
+    @property
+    def metavar(self) -> str:
+        """What stands for its value in a help text."""
+        if self.choices:
+            return "[" + "|".join(self.choices) + "]"
+        kinds = {kind: word for kind, word in METAVARS.items() if kind in (self.kind, *get_args(self.kind))}
+        word = next(iter(kinds.values()), "TEXT")
+        return f"{word},..." if get_origin(self.kind) is tuple and not self.repeats else word
+
+    def check(self, value: Any) -> None:
+        """Refuse a value that this setting cannot have."""
+        _check(self, _convert(self.name, value, self.kind))
+
+
+METAVARS = {int: "INTEGER", float: "NUMBER"}
+
+
+def settings(config: type[Config], before: str = "") -> list[Setting]:
+    """All settings a user may give, those of groups under names such as `encoder.layers`."""
+    types, found = get_type_hints(config), []
+    for one in visible(config):
+        kind, name = types[one.name], before + one.name
+        if not _is_group(kind):
+            found.append(_setting(one, kind, name))
+            continue
+        default: Any = one.default
+        usual = flattened(default.values(), f"{name}.")
+        found += [replace(inner, default=usual[inner.name]) for inner in settings(kind, f"{name}.")]
+    return found
+
+
+def _setting(one: Field[Any], kind: Any, name: str) -> Setting:
+    facts = {key: one.metadata[key] for key in ("help", "choices", "low", "high") if key in one.metadata}
+    return Setting(name, kind, one.default, **facts)
+
+
+def _is_group(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Config)
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The `name = value` lines of a TOML file; `min-count` and `min_count` are the same name."""
+    """The settings in a TOML file, its tables as groups; `min-count` and `min_count` are the same name."""
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(f"The settings file {path} cannot be read: {error.strerror}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} is not TOML: {error}. Write one `name = value` a line.") from error
-    return {name.replace("-", "_"): value for name, value in values.items()}
+    return _underscored(values)
+
+
+def _underscored(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name.replace("-", "_"): _underscored(value) if isinstance(value, dict) else value
+        for name, value in values.items()
+    }
+
+
+def merged(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    """Both, with groups put together; where both have a setting, the second one wins."""
+    both = {**first, **second}
+    for name in first.keys() & second.keys():
+        if isinstance(first[name], Mapping) and isinstance(second[name], Mapping):
+            both[name] = merged(first[name], second[name])
+    return both
+
+
+def flattened(values: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    """Values by full name: `{"encoder": {"layers": 4}}` as `{"encoder.layers": 4}`."""
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        inner = flattened(value, f"{before}{name}.") if isinstance(value, Mapping) else {before + name: value}
+        found |= inner
+    return found
 
 
 def visible(config: type[Config]) -> list[Field[Any]]:
@@ -112,46 +214,8 @@ def flag(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-BOOLEAN = ("bool", "bool | None", bool)
-
-
-def read_flags(
-    flags: Sequence[str], settings: Iterable[Field[Any]], also: Iterable[str] = ()
-) -> dict[str, Any]:
-    """Command-line words to values by setting name; an unknown word gets a suggestion.
-
-    `also` are flags read elsewhere, offered as suggestions only.
-    """
-    known = {flag(setting.name): setting for setting in settings}
-    values: dict[str, Any] = {}
-    words = list(flags)
-    while words:
-        word, has_value, value = words.pop(0).partition("=")
-        setting, negated = _find_flag(word, known, also)
-        if setting.type in BOOLEAN:
-            values[setting.name] = value if has_value else not negated
-        elif has_value:
-            values[setting.name] = value
-        elif words and not words[0].startswith("--"):
-            values[setting.name] = words.pop(0)
-        else:
-            raise ConfigError(f"{word} wants a value: {setting.metadata.get('help', '')}.")
-    return values
-
-
-def _find_flag(word: str, known: Mapping[str, Field[Any]], also: Iterable[str]) -> tuple[Field[Any], bool]:
-    if word in known:
-        return known[word], False
-    plain = "--" + word.removeprefix("--no-")
-    if word.startswith("--no-") and plain in known and known[plain].type in BOOLEAN:
-        return known[plain], True
-    if not word.startswith("-"):
-        raise ConfigError(f"There is one word too many: {word!r}. Put text with spaces in quotes.")
-    raise ConfigError(f"There is no option {word}. {suggest(word, {*known, *also})}")
-
-
-def _assignment(name: str, value: Any, text: str) -> str:
-    return f"# {name} =" if value is None else f"{name} = {text}"
+def _assignment(name: str, value: Any) -> str:
+    return f"# {name} =" if value is None else f"{name} = {_toml(value)}"
 
 
 def _toml(value: Any) -> str:
@@ -164,14 +228,14 @@ def _toml(value: Any) -> str:
     return repr(value)
 
 
-def _check(setting: Field[Any], value: Any) -> None:
-    facts = setting.metadata
-    name, choices = flag(setting.name), facts.get("choices")
-    if choices and value is not None and value not in choices:
-        raise ConfigError(f"{name} {value!r} is not one of its values. {suggest(str(value), choices)}")
+def _check(setting: Setting, value: Any) -> None:
+    if setting.choices and value is not None and value not in setting.choices:
+        raise ConfigError(
+            f"{setting.flag} {value!r} is not one of its values. {suggest(str(value), setting.choices)}"
+        )
     for number in value if isinstance(value, tuple) else (value,):
         if isinstance(number, int | float):
-            _check_range(name, number, facts.get("low"), facts.get("high"))
+            _check_range(setting.flag, number, setting.low, setting.high)
 
 
 def _check_range(name: str, number: float, low: float | None, high: float | None) -> None:
@@ -179,6 +243,13 @@ def _check_range(name: str, number: float, low: float | None, high: float | None
         raise ConfigError(f"{name} must be at least {low}, not {number}.")
     if high is not None and not number <= high:
         raise ConfigError(f"{name} must be at most {high}, not {number}.")
+
+
+def _read(setting: Field[Any], value: Any, wanted: Any) -> Any:
+    """The value of a setting, or of a group of them."""
+    if _is_group(wanted):
+        return _group(setting.name, value, wanted, setting.default)
+    return _convert(setting.name, value, wanted)
 
 
 def _convert(name: str, value: Any, wanted: Any) -> Any:
@@ -190,12 +261,26 @@ def _convert(name: str, value: Any, wanted: Any) -> Any:
             return None
         return _convert(name, value, next(kind for kind in kinds if kind is not NoneType))
     if origin is tuple:
-        return tuple(_convert(name, item, get_args(wanted)[0]) for item in _items(value))
+        kind = get_args(wanted)[0]
+        items = (value,) if kind is str and isinstance(value, str) else _items(value)
+        return tuple(_convert(name, item, kind) for item in items)
     if origin is Literal and value not in get_args(wanted):
         raise ConfigError(
             f"{flag(name)} {value!r} is not one of its values. {suggest(str(value), get_args(wanted))}"
         )
     return value if origin is Literal or wanted is Any else _scalar(name, value, wanted)
+
+
+def _group(name: str, value: Any, wanted: type[Config], usual: Any) -> Config:
+    """A group from some of its values; the others are as usual."""
+    if isinstance(value, wanted):
+        return value
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"{name} is a group of settings, such as {flag(name)}.NAME VALUE, not {value!r}.")
+    try:
+        return wanted.from_values(merged(usual.values(), value))
+    except ConfigError as error:
+        raise ConfigError(f"In the group {name}: {error}") from error
 
 
 def _items(value: Any) -> Iterable[Any]:
@@ -211,14 +296,14 @@ def _scalar(name: str, value: Any, wanted: type) -> Any:
         raise ConfigError(f"{flag(name)} wants {KINDS.get(wanted, 'a text')}, not {value!r}.") from error
 
 
-KINDS = {bool: "yes or no", int: "a whole number such as 12 or 10k", float: "a number such as 0.5"}
+KINDS = {bool: "yes or no", int: "a whole number such as 12, 10k or 5M", float: "a number such as 0.5"}
 WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
 def _plain(value: Any, wanted: type) -> Any:
     if wanted is bool:
         return value if isinstance(value, bool) else WORDS[str(value).lower()]
-    if isinstance(value, bool | list | dict):
+    if isinstance(value, bool | list | dict) or (wanted is str and isinstance(value, float)):
         raise ValueError(value)
     if wanted is int and isinstance(value, str):
         return amount(value)
@@ -244,13 +329,13 @@ def to_json(values: Any, indent: int | None = None, ascii: bool = False) -> str:
     return _HALVES.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-UNITS = {"": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000}
+UNITS = {"": 1, "k": 1_000, "K": 1_000, "M": 1_000_000, "g": 1_000_000_000, "G": 1_000_000_000}
 
 
 def amount(text: str) -> int:
-    """A count as people write it: `10k`, `1.5m`, `2G`, `12_000`."""
-    plain = text.strip().lower().replace("_", "").removesuffix("b")
-    unit = plain[-1:] if plain[-1:] in ("k", "m", "g") else ""
+    """A count as people write it: `10k`, `1.5M`, `2G`, `12_000`; a small m would be minutes."""
+    plain = text.strip().replace("_", "").removesuffix("b").removesuffix("B")
+    unit = plain[-1:] if plain[-1:] in UNITS else ""
     number = float(plain.removesuffix(unit)) * UNITS[unit]
     if number != int(number):
         raise ValueError(text)

@@ -1,10 +1,10 @@
-"""How far a long job is: one line on stderr, only when it lasts, silent when asked.
+"""How far a long job is: one line on stderr, only when it lasts, none when asked.
 
     with progress("counting", total) as step:
         for block in blocks:
             step(len(block))
 
-Whatever takes a `Progress` may be given `progress` or `silent`; inside `with hush():` both are silent.
+Whatever takes a `Progress` may be given `progress` or `no_progress`; inside `with quiet():` nothing is shown.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Protocol
 DELAY = 2.0  # shorter jobs show nothing
 EVERY = 5.0  # between two plain lines when stderr is no terminal
 
-_hushed = False
+_quiet = False
 
 
 class Step(Protocol):
@@ -42,27 +42,27 @@ class Progress(Protocol):
 
 
 @contextmanager
-def silent(title: str, total: int | None = None, unit: str = "") -> Iterator[Step]:
+def no_progress(title: str, total: int | None = None, unit: str = "") -> Iterator[Step]:
     """Say nothing."""
     yield Meter(title, total, unit)
 
 
 @contextmanager
-def hush(wanted: bool = True) -> Iterator[None]:
+def quiet(wanted: bool = True) -> Iterator[None]:
     """A stretch in which no progress is shown."""
-    global _hushed
-    before, _hushed = _hushed, wanted or _hushed
+    global _quiet
+    before, _quiet = _quiet, wanted or _quiet
     try:
         yield
     finally:
-        _hushed = before
+        _quiet = before
 
 
 @contextmanager
 def progress(title: str, total: int | None = None, unit: str = "") -> Iterator[Step]:
     """Show title, share done, speed and time left while the block runs; `step(n)` says n more are done."""
     meter = Meter(title, total, unit)
-    if _hushed:
+    if _quiet:
         yield meter
         return
     finished = threading.Event()

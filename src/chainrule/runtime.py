@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import platform
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, TypeVar, cast
 
@@ -17,7 +19,7 @@ R = TypeVar("R")
 def compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     """Compile a kernel with numba on first use, keep the machine code on disk, and release the GIL inside.
 
-    Where neither the installation nor the home folder can be written, the kernel is compiled anew in every process.
+    Where neither the installation nor the home folder can be written, the kernel is compiled in every process.
     """
     import numba
 
@@ -70,13 +72,27 @@ def versions() -> dict[str, str]:
     return found
 
 
-def reuse_memory() -> None:
-    """Tell the C library to keep large blocks it has freed: fresh ones cost a page fault every 4 KiB."""
-    import ctypes
+KEEP = 1 << 30  # bytes of the largest block that is kept for the next time when it is free
+MMAP_THRESHOLD, TRIM_THRESHOLD = -3, -1  # glibc's numbers of what is set
+ADAPTED = 32 << 20  # where glibc's own threshold ends up when large blocks come and go
 
+
+@contextmanager
+def blocks_kept(largest: int = KEEP) -> Iterator[None]:
+    """A stretch in which the C library keeps freed blocks up to this size: fresh ones cost a page fault every 4 KiB.
+
+    Afterwards free memory goes back to the system, and the thresholds are those glibc adapts itself to.
+    """
     try:
         library = ctypes.CDLL("libc.so.6")
-        library.mallopt(-3, 1 << 30)  # M_MMAP_THRESHOLD: no mapping of its own for blocks up to 1 GiB
-        library.mallopt(-1, 2**31 - 1)  # M_TRIM_THRESHOLD: nothing is given back
-    except (OSError, AttributeError):
-        return  # not glibc: nothing to tell
+        library.mallopt(MMAP_THRESHOLD, largest)
+    except (OSError, AttributeError):  # not glibc: nothing to tell
+        yield
+        return
+    library.mallopt(TRIM_THRESHOLD, 2**31 - 1)
+    try:
+        yield
+    finally:
+        library.mallopt(MMAP_THRESHOLD, ADAPTED)
+        library.mallopt(TRIM_THRESHOLD, 2 * ADAPTED)
+        library.malloc_trim(0)

@@ -99,9 +99,18 @@ def test_a_click_on_a_head_sorts_and_a_second_turns_it_round(visit: Visit) -> No
     assert training.locator("..").get_attribute("aria-sort") == "ascending"
     training.click()
     assert visit.column(4)[0] == "3:02\u00a0min"
-    assert visit.page.locator("#leaderboard tbody tr").last.get_attribute("class") == "failed"
+    assert "failed" in str(visit.page.locator("#leaderboard tbody tr").last.get_attribute("class"))
     visit.page.get_by_role("button", name="model").click()
     assert visit.column(0)[0].startswith("3-gram")
+
+
+def test_rounds_are_shown_as_bars_over_the_time(visit: Visit) -> None:
+    visit.page.set_viewport_size({"width": 1280, "height": 900})
+    boxes = [one.bounding_box() for one in visit.page.locator("#rounds svg.turn rect").all()]
+    lefts = [box["x"] for box in boxes if box]
+    assert len(lefts) == 5 and lefts == sorted(lefts)
+    assert max(box["width"] for box in boxes if box) == boxes[-1]["width"]  # the winner had most of it
+    assert "dropped after 20 s" in visit.page.locator("#rounds").inner_text()
 
 
 def test_any_two_models_can_be_chosen(visit: Visit) -> None:
@@ -143,7 +152,7 @@ def test_without_a_script_everything_is_told_but_nothing_can_be_chosen(browser: 
     assert not plain.page.locator("#upper").is_visible()
     assert plain.page.locator(".fixed").inner_text() == "Rows: mix above lstm."
     assert plain.page.locator("svg.plot.wide").first.is_visible()
-    assert plain.page.locator("section").count() == 8
+    assert plain.page.locator("section").count() == 9
 
 
 def test_hostile_names_stay_text(browser: Any, tmp_path: Path) -> None:

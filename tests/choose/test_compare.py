@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -19,13 +20,15 @@ from chainrule.choose.advice import advice
 from chainrule.choose.compare import Comparison
 from chainrule.choose.ladder import ladders, title
 from chainrule.choose.measure import cases, spelled, widths
+from chainrule.choose.rounds import Schedule
 from chainrule.choose.worker import part
 from chainrule.cli import main
 from chainrule.data.corpus import Corpus
 from chainrule.data.dataset import Prepared, prepare
+from chainrule.data.examples import example
 from chainrule.errors import BundleError, ConfigError, Stopped
-from chainrule.examples import example
 from chainrule.symbols import BOS, EOS, UNK
+from chainrule.train.checkpoint import load as load_checkpoint
 
 FEW = ["unigram", "2-gram", "lstm", "mix"]
 
@@ -47,6 +50,7 @@ def events() -> list[dict[str, Any]]:
 def compared(weather: Path, events: list[dict[str, Any]]) -> Comparison:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(race, "LEAST", -1e9)  # however slow the machine is
+        patch.setattr(race, "COUNTED_CURVE", 1e9)
         return cr.compare(
             weather,
             column="state",
@@ -61,9 +65,9 @@ def test_all_models_are_judged_and_the_best_comes_first(compared: Comparison) ->
     rows = compared.results["models"]
     assert [row["name"] for row in rows if row["failed"]] == []
     assert {row["name"] for row in rows} == {"unigram", "2-gram", "lstm", "lstm + 2-gram"}
-    bits = [row["bits"] for row in rows]
+    losses = [row["loss"] for row in rows]
     named = {row["name"]: row for row in rows}
-    assert bits == sorted(bits) and named["2-gram"]["bits"] < named["unigram"]["bits"]
+    assert losses == sorted(losses) and named["2-gram"]["bits"] < named["unigram"]["bits"]
     for row in rows:
         assert row["low"] <= row["bits"] <= row["high"]
         assert row["parameters"] > 0 and row["memory_bytes"] > 1e6 and row["score_per_second"] > 0
@@ -75,7 +79,9 @@ def test_all_models_are_judged_and_the_best_comes_first(compared: Comparison) ->
 
 
 def test_it_keeps_to_its_budget(compared: Comparison) -> None:
-    assert compared.results["seconds"] < 2.5 * compared.results["budget"]  # tests share the machine
+    assert (
+        compared.results["seconds"] < 6 * compared.results["budget"]
+    )  # tests share the machine, and kernels may have to be compiled first
 
 
 def test_models_can_be_used_afterwards_and_score_as_reported(compared: Comparison, weather: Path) -> None:
@@ -95,7 +101,8 @@ def test_results_and_report_are_on_disk(compared: Comparison) -> None:
 
 def test_learning_curves_end_at_the_full_data(compared: Comparison) -> None:
     curves = {curve["name"]: curve for curve in compared.results["curves"]}
-    assert set(curves) == {"2-gram", "lstm"}
+    assert set(curves) <= {"2-gram", "lstm"} and "2-gram" in curves
+    assert any("no time for a learning curve of lstm" in note for note in compared.results["notes"])
     for name, curve in curves.items():
         row = next(row for row in compared.results["models"] if row["name"] == name)
         assert [symbols for symbols, _ in curve["points"]] == sorted(
@@ -149,7 +156,7 @@ def test_models_without_time_are_left_out(weather: Path, tmp_path: Path) -> None
     out = tmp_path / "out"
     found = cr.compare(weather, column="state", out=out, budget="10s", models=["unigram", "window", "gpt"])
     left = {row["name"]: row["failed"] for row in found.results["models"] if row["failed"]}
-    assert "window" in left and "larger budget" in left["window"]
+    assert left["window"].startswith("not started") and "larger budget" in left["window"]
     assert found.recommended is not None and found.results["seconds"] < 30
 
 
@@ -184,7 +191,7 @@ def test_wrong_questions_are_refused(weather: Path, tmp_path: Path) -> None:
         cr.compare(weather, column="state", out=tmp_path / "a", models=["lstn"])
     with pytest.raises(ConfigError, match="models to mix"):
         cr.compare(weather, column="state", out=tmp_path / "c", models=["mix"])
-    with pytest.raises(ConfigError, match="10s at least"):
+    with pytest.raises(ConfigError, match="at least 10s"):
         cr.compare(weather, column="state", out=tmp_path / "b", budget="3s")
 
 
@@ -209,8 +216,67 @@ def test_fifty_lines_of_text_give_an_answer_that_says_what_it_cannot(
     assert main(words) == 0
     printed = capsys.readouterr()
     assert "differences smaller than the intervals" in printed.out and "Report:" in printed.out
-    assert "unigram: begins" in printed.err
+    assert "unigram: started" in printed.err
     shutil.rmtree(tmp_path / "out")
+
+
+def test_the_winner_of_a_round_continues_from_its_checkpoint_and_the_other_is_dropped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    both = Schedule(("window", "gru"), ((2, 8.0),), 30.0)
+    monkeypatch.setattr(race, "schedule", lambda names, seconds, starting=0.0: both)
+    monkeypatch.setattr(race, "LEAST", -1e9)  # however slow the machine is
+    path, out = tmp_path / "text.txt", tmp_path / "out"
+    path.write_text(example("text")[1], encoding="utf-8")
+    words = ["compare", str(path), "--codec", "characters", "--budget", "36s", "-o", str(out)]
+    assert main([*words, "--models", "3-gram,window,gru,mix"]) == 0
+    results = json.loads((out / "results.json").read_text())
+    first, second, last = results["rounds"]
+    assert (first["round"], second["round"], last["round"]) == (1, 1, 2)
+    lost, kept = sorted((first, second), key=lambda one: one["loss"], reverse=True)
+    assert (lost["decision"], kept["decision"], last["decision"]) == ("dropped", "continues", "won")
+    assert last["name"] == kept["name"] and last["trained"] > kept["trained"]
+    rows = {row["name"]: row for row in results["models"]}
+    assert rows[lost["name"]]["dropped"] == lost["why"] and not rows[last["name"]]["dropped"]
+    assert f"{last['name']} + 3-gram" in rows
+    steps = [
+        json.loads(line)["step"]
+        for line in (out / "runs" / last["name"] / "metrics.jsonl").read_text().splitlines()
+    ]
+    assert steps == sorted(set(steps)) and not list(out.glob("runs/*/checkpoint.safetensors"))
+    printed = capsys.readouterr()
+    assert f"Round 1, {lost['name']}: dropped after" in printed.out and "xz" in printed.out
+    assert f"{lost['name']}: dropped after" in printed.err
+
+
+KILLED = """
+import sys, chainrule as cr
+out, models = sys.argv[1], sys.argv[2].split(",")
+def watch(event):
+    print(event.get("name", ""), event.get("bits", ""), flush=True)
+cr.compare(sys.argv[3], out=out, budget="40s", models=models, resume=True, watch=watch)
+"""
+
+
+def test_a_comparison_that_was_killed_resumes_the_model_that_was_training(tmp_path: Path) -> None:
+    path, out = tmp_path / "text.txt", tmp_path / "out"
+    path.write_text(example("text")[1], encoding="utf-8")
+    words = [sys.executable, "-c", KILLED, str(out), "2-gram,gru", str(path)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.startswith("gru") and (out / "runs" / "gru" / "checkpoint.safetensors").exists():
+                process.kill()
+                break
+    assert not (out / "results.json").exists()
+    before = load_checkpoint(out / "runs" / "gru")
+    assert before is not None
+    found = cr.compare(path, out=out, budget="40s", models=["2-gram", "gru"], resume=True)
+    rows = {row["name"]: row for row in found.results["models"]}
+    assert rows["gru"]["failed"] is None and rows["gru"]["bits"] < 8
+    assert found.model("gru").card["training"]["steps"] > before.facts["step"]
+    lines = (out / "runs" / "gru" / "metrics.jsonl").read_text().splitlines()
+    assert all(json.loads(line)["step"] > 0 for line in lines)
 
 
 TEXTS = [
@@ -241,24 +307,24 @@ def test_codecs_that_read_other_sequences_are_not_compared(weather: Path, tmp_pa
 
 
 def _prepared(codec: str, **settings: Any) -> Prepared:
-    return prepare(TEXTS, TEXTS, [*TEXTS[:30], "zoë slept"], codec=codec, settings=settings)
+    return prepare(TEXTS, TEXTS, [*TEXTS[:30], "zoë slept"], codec=codec, options=settings)
 
 
 @pytest.mark.parametrize("codec", ["words", "characters", "bytes", "subwords"])
 def test_symbols_stand_for_the_bytes_of_the_text(codec: str) -> None:
     ready = _prepared(codec)
     assert ready.test is not None
-    found = widths(ready)
-    assert found.sum() == pytest.approx(ready.test.bytes) and found.min() >= 0
-    _, sizes = cases(ready.test.ids, np.zeros(len(found)), found)
+    found = widths(ready, ready.test.main)
+    assert found.sum() == pytest.approx(ready.test.main.bytes) and found.min() >= 0
+    _, sizes = cases(ready.test.main.ids, np.zeros(len(found)), found)
     assert sizes[:30] == pytest.approx([len(text) + 1 for text in TEXTS[:30]], rel=0.3)
 
 
 def test_what_a_codec_cannot_write_is_paid_for() -> None:
     ready = _prepared("words")
-    assert ready.test is not None and ready.test.unknown == 2  # "zoë", "slept"
-    found = spelled(ready.test, widths(ready))
-    assert (found > 0).tolist() == (ready.test.ids == UNK).tolist()
+    assert ready.test is not None and ready.test.main.unknown == 2  # "zoë", "slept"
+    found = spelled(ready.test.main, widths(ready, ready.test.main))
+    assert (found > 0).tolist() == (ready.test.main.ids == UNK).tolist()
     assert found.sum() == pytest.approx(8 * len("zoë slept\n".encode()))
 
 
@@ -280,7 +346,7 @@ def test_a_smaller_part_lies_within_a_larger_one() -> None:
     assert part(long, 1 / 4, 1).ids[-1] == EOS and len(part(long, 1 / 4, 1).ids) == 251
 
 
-ROW = {"failed": None, "score_per_second": 10.0}
+ROW = {"failed": None, "unfinished": None, "dropped": None, "score_per_second": 10.0}
 DATA = {"parts": {"train": {"symbols": 9_000}, "test": {"sequences": 100, "symbols": 9_000}}}
 
 
@@ -290,6 +356,8 @@ def _row(name: str, bits: float, real: bool, speed: float = 10.0) -> dict[str, A
         "name": name,
         "title": name,
         "bits": bits,
+        "loss": bits,
+        "chosen_behind": {"real": real},
         "behind": {"real": real},
         "score_per_second": speed,
     }
@@ -309,7 +377,7 @@ def test_the_simplest_of_equals_is_recommended(rows: list[dict[str, Any]], simpl
     assert found["simplest"] == simplest and found["sentences"][0].startswith(f"Take {simplest}")
 
 
-def test_speed_and_more_data_are_spoken_of() -> None:
+def test_speed_and_more_data_are_mentioned() -> None:
     rows = [_row("lstm", 1.0, False), _row("5-gram", 1.05, True, 5_000.0)]
     crossing = {"first": "gpt", "second": "lstm", "symbols": 50_000, "low": 20_000, "high": None}
     found = advice(rows, ["5-gram", "lstm"], [crossing], DATA, "bits per byte")
@@ -326,5 +394,5 @@ def test_the_demo_shows_what_models_write(
     for _ in range(2):  # the second time nothing is left to do
         assert main(words) == 0
         printed = capsys.readouterr().out
-        assert "unigram writes:" in printed and "Take 3-gram" in printed
+        assert "unigram generates:" in printed and "Take 3-gram" in printed
         assert str(tmp_path / "demo" / "report.html") in printed

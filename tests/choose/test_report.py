@@ -191,6 +191,7 @@ def test_every_part_is_there_in_its_order() -> None:
     titles = re.findall(r'<section[^>]* id="(\w+)"|<section id="(\w+)"', page(small()))
     order = [
         "leaderboard",
+        "rounds",
         "time",
         "curves",
         "surprise",
@@ -266,6 +267,28 @@ def test_endless_surprise_is_told_and_takes_no_colour_from_the_others() -> None:
     html = page({"surprise": surprise})
     assert 'title="a: one ∞, two ∞"' in html and "one (∞ here)" in html
     assert [level for level, _ in re.findall(r'cell"[^>]*><b class="(\w+)">(\w)', html)] == ["l9", "l5", "l9"]
+
+
+def test_dropped_and_unfinished_models_say_so_and_write_nothing_unfinished() -> None:
+    results = rich()
+    html, reader = page(results), whole(results)
+    assert "dropped after 20 s at 2.361 bits per byte: lstm had 2.112" in reader.words
+    assert "unfinished: no better than a unigram" in reader.words
+    samples = html[html.index('<section id="samples"') :]
+    assert (
+        "RNN, 1 layer of 512" in samples
+        and "Window of 8 symbols" not in samples[: samples.index("</section>")]
+    )
+
+
+def test_compressors_stand_below_the_models() -> None:
+    html = page(rich())
+    assert html.index("BERT") < html.index("bzip2") and "2.340" in html
+
+
+def test_models_that_did_not_start_did_not_fail() -> None:
+    reader = whole({"models": [{"name": "gpt", "failed": "not started: 20 s are enough for lstm only"}]})
+    assert "not started: 20 s" in reader.words and "failed: not" not in reader.words
 
 
 def test_a_crossing_is_told_with_its_interval() -> None:

@@ -49,9 +49,9 @@ def chainrule(capsys: pytest.CaptureFixture[str]) -> Chainrule:
 def lm(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A saved model of a few lines."""
     words = codec("words").learn(lambda: [Texts.of(LINES * 3)], codec("words").Config())
-    config = NgramConfig(alphabet=words.size, silent=words.silent, order=3)
+    config = NgramConfig(vocab_size=words.size, suppressed=words.suppressed, order=3)
     folder = tmp_path_factory.mktemp("saved") / "lm"
-    Bundle(words, Ngram.learn(config, words.encode(Texts.of(LINES * 3)).ids)).save(folder)
+    Bundle.of(words, Ngram.learn(config, words.encode(Texts.of(LINES * 3)).ids)).save(folder)
     return folder
 
 

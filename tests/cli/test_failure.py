@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from chainrule.cli import main
-from chainrule.cli.output import Output, number, percent, seconds, size, table
+from chainrule.cli.output import Printer, number, percent, seconds, size, table
 from chainrule.config import to_json
 from chainrule.errors import DataError
 
@@ -64,7 +64,7 @@ def test_whatever_is_raised_has_a_message_and_a_code(
     code: int,
     message: str,
 ) -> None:
-    def broken(words: list[str]) -> int:
+    def broken(words: list[str], began: float) -> int:
         raise error
 
     monkeypatch.setattr("chainrule.cli.app.run", broken)
@@ -107,7 +107,7 @@ def test_infinite_numbers_are_valid_json() -> None:
 
 
 def test_quiet_says_results_only(capsys: pytest.CaptureFixture[str]) -> None:
-    output = Output(quiet=True)
+    output = Printer(quiet=True)
     output.note("by the way")
     output.detail("more")
     output.result({"a": 1}, "one")
@@ -174,7 +174,8 @@ def test_a_full_disk_behind_standard_output_is_one_message(lm: Path, more: list[
 
 ENDED = """
 import os, signal, sys
-from chainrule import bundle, files
+from chainrule import bundle
+from chainrule.store import files
 from chainrule.cli import main
 
 def load(*_, **__):

@@ -34,6 +34,7 @@ def test_a_model_is_fitted_saved_and_judged(chainrule: Chainrule, book: Path, tm
         out,
         "--test",
         book,
+        "--no-refit",
         "--json",
     ]
     found = chainrule(*words).json
@@ -49,7 +50,7 @@ def test_options_may_stand_anywhere(chainrule: Chainrule, book: Path, tmp_path: 
     assert chainrule(*words, "--codec", "words").code == 0
     config = load(tmp_path / "lm").config
     assert config["model"]["order"] == 2
-    settings = config["codec"]["config"]
+    settings = config["codecs"]["text"]["config"]
     assert (settings["vocab"], settings["min_count"], settings["closed"]) == (1000, 2, True)
 
 
@@ -69,9 +70,12 @@ def test_the_choice_of_a_codec_is_told(chainrule: Chainrule, book: Path, tmp_pat
         (["--order", "x"], "--order"),
         (["--model", "ngrm"], "Did you mean 'ngram'"),
         (["--codec", "wrds"], "Did you mean 'words'"),
-        (["--codec", "bytes", "--min-count", "2"], "--min-count belongs to the codec characters and"),
-        (["--codec", "characters", "--split", "simple"], "--split belongs to the codec words"),
-        (["--codec", "characters", "--split=simple"], "--split belongs to the codec words"),
+        (
+            ["--codec", "bytes", "--min-count", "2"],
+            "--min-count is a setting of the codecs characters, events and words",
+        ),
+        (["--codec", "characters", "--split", "simple"], "--split is a setting of the codec words"),
+        (["--codec", "characters", "--split=simple"], "--split is a setting of the codec words"),
     ],
 )
 def test_wrong_options_are_explained_before_anything_is_done(
@@ -113,7 +117,7 @@ def test_settings_come_from_a_file_and_flags_win(chainrule: Chainrule, book: Pat
     chainrule("fit", book, "--config", tmp_path / "set.toml", "--order", "4", "-o", tmp_path / "b")
     first, second = load(tmp_path / "a").config, load(tmp_path / "b").config
     assert (first["model"]["order"], second["model"]["order"]) == (2, 4)
-    assert first["codec"]["config"]["min_count"] == 2
+    assert first["codecs"]["text"]["config"]["min_count"] == 2
     (tmp_path / "set.toml").write_text("ordr = 2\n")
     done = chainrule("fit", book, "--config", tmp_path / "set.toml", "-o", tmp_path / "c")
     assert done.code == 2 and "Did you mean 'order'" in done.err
@@ -137,7 +141,7 @@ def test_data_are_checked(chainrule: Chainrule, book: Path, tmp_path: Path) -> N
     found = chainrule(*words, "--json").json
     assert found["codec"] == "words" and found["parts"]["test"]["sequences"] == 2
     people = chainrule(*words).out
-    assert "repeated" in people and "also in train" in people and "to fit" in people
+    assert "duplicates" in people and "also in train" in people and "to fit" in people
     assert "Zipf" not in people, "of so few symbols it says nothing"
     wide = tmp_path / "wide.txt"
     wide.write_text("\n".join(" ".join(f"w{n}" for n in range(k, 3 * k)) for k in range(1, 60)))
@@ -161,7 +165,7 @@ def test_figures_that_flatter_or_mean_little_say_so(chainrule: Chainrule, book: 
     test.write_text("she was never late\n" * 3)
     done = chainrule("fit", book, "--test", test, "--codec", "words", "--order", "2", "-o", tmp_path / "lm")
     unspelled = "test: bits per byte leaves out the spelling of 3 unknown symbols (20.00%)"
-    assert unspelled in done.out and "test: only 15 symbols were judged" in done.out
+    assert unspelled in done.out and "test: only 15 symbols were evaluated" in done.out
     assert unspelled in chainrule("show", tmp_path / "lm").out
     scored = chainrule("score", tmp_path / "lm", "--file", test).out
     assert "the spelling of 3 unknown symbols" in scored and "only 15 symbols" in scored
@@ -179,7 +183,7 @@ def test_bits_per_byte_of_numbers_are_of_bins(chainrule: Chainrule, tmp_path: Pa
 def test_the_usage_line_is_plain(chainrule: Chainrule) -> None:
     text = chainrule("fit", "--help").out
     assert "Usage: chainrule fit [OPTIONS] TRAIN...\n" in text
-    assert "chainrule models ngram" in " ".join(text.split())
+    assert "chainrule fit --model lstm --help" in " ".join(text.split())
 
 
 def test_the_command_is_installed() -> None:
@@ -226,3 +230,79 @@ def test_a_file_whose_name_is_no_unicode_is_fitted(chainrule: Chainrule, book: P
     done = chainrule("fit", odd, "-o", tmp_path / "lm", "--codec", "words", "--order", "2", "--json")
     assert done.code == 0, done.err
     assert chainrule("show", tmp_path / "lm", "--json").code == chainrule("show", tmp_path / "lm").code == 0
+
+
+def test_a_counting_model_is_refitted_and_says_so(chainrule: Chainrule, book: Path, tmp_path: Path) -> None:
+    words = ["fit", book, "--codec", "words", "--order", "2"]
+    done = chainrule(*words, "-o", tmp_path / "all")
+    assert "symbols)" in done.err and "the figures are those of its twin" in done.err
+    assert load(tmp_path / "all").card["refit"]["on"] == ["train", "valid", "test"]
+    plain = chainrule(*words, "--no-refit", "-o", tmp_path / "part")
+    assert "twin" not in plain.err and "refit" not in load(tmp_path / "part").card
+
+
+ADAPTING = ["--epochs", "1", "--batch-size", "8"]
+
+
+@pytest.fixture
+def new(tmp_path: Path) -> Path:
+    """Text to go on with."""
+    path = tmp_path / "new.txt"
+    path.write_text("\n".join(f"what is new {number % 5}" for number in range(120)))
+    return path
+
+
+@pytest.fixture
+def lstm(chainrule: Chainrule, book: Path, tmp_path: Path) -> Path:
+    """A model of the book that learnt by gradient."""
+    words = ["--codec", "words", "--model", "lstm", "--width", "8", *ADAPTING]
+    assert chainrule("fit", book, *words, "-o", tmp_path / "lstm", "-q").code == 0
+    return tmp_path / "lstm"
+
+
+def test_a_trained_model_goes_on_with_new_data(
+    chainrule: Chainrule, lstm: Path, book: Path, new: Path, tmp_path: Path
+) -> None:
+    words = ["fit", new, "--from", lstm, "--extend-vocab", "--unfreeze", "1", *ADAPTING]
+    done = chainrule(*words, "-o", tmp_path / "adapted")
+    assert done.code == 0, done.err
+    for row in ("old text, before", "old text, after", "new text, before", "new text, after"):
+        assert row in done.out
+    assert f"goes on from {lstm}" in done.err and "1 symbols were added" in done.err
+    found = chainrule(*words, "--old", book, "-o", tmp_path / "again", "--json").json
+    assert found["adapted"]["from"] == str(lstm) and found["family"] == "lstm"
+    assert found["adapted"]["figures"]["old text"].keys() == {"before", "after"}
+
+
+def test_an_ngram_goes_on_as_a_mix(chainrule: Chainrule, book: Path, new: Path, tmp_path: Path) -> None:
+    assert chainrule("fit", book, "--codec", "words", "--order", "2", "-o", tmp_path / "lm", "-q").code == 0
+    done = chainrule("fit", new, "--from", tmp_path / "lm", "-o", tmp_path / "both")
+    assert done.code == 0 and load(tmp_path / "both").body.family == "mix"
+    assert "--old" in done.err and "interpolated" in done.err
+    given = chainrule("fit", new, "--from", tmp_path / "lm", "--old", book, "-o", tmp_path / "more")
+    assert "old text, after" in given.out
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["--from", "{lstm}", "--width", "16"], 2, "--width 16 contradicts"),
+        (["--from", "{lstm}", "--model", "gru"], 2, "--model gru contradicts"),
+        (["--from", "{lstm}", "--codec", "bytes"], 2, "--codec bytes contradicts"),
+        (["--from", "{lstm}", "--order", "3"], 2, "--order"),
+        (["--from", "nowhere"], 1, "There is no saved model nowhere"),
+        (["--extend-vocab"], 2, "add --from"),
+        (["--old", "{book}"], 2, "add --from"),
+    ],
+)
+def test_what_cannot_be_gone_on_from_is_refused(
+    chainrule: Chainrule, lstm: Path, book: Path, new: Path, words: list[str], code: int, message: str
+) -> None:
+    told = [word.format(lstm=lstm, book=book) for word in words]
+    done = chainrule("fit", new, *told, "-o", new.parent / "no")
+    assert done.code == code and message in done.err and not (new.parent / "no").exists()
+
+
+def test_the_help_of_an_adaptation_is_that_of_its_family(chainrule: Chainrule, lstm: Path) -> None:
+    text = chainrule("fit", "--from", lstm, "--help").out
+    assert "Model lstm:" in text and "--unfreeze" in text and "--extend-vocab" in text

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import subprocess
 import sys
@@ -19,8 +20,8 @@ FIGURES = {"perplexity", "bits_per_symbol", "bits_per_byte", "symbols", "unknown
 def test_a_text_is_scored_symbol_by_symbol(chainrule: Chainrule, lm: Path) -> None:
     done = chainrule("score", lm, "what is the moon", "--json")
     assert done.code == 0 and set(done.json) >= FIGURES
-    assert [one["piece"] for one in done.json["pieces"]] == ["what", "is", "the", "<unk>", "</s>"]
-    assert {"log2prob", "bits", "order"} <= set(done.json["pieces"][0])
+    assert [one["token"] for one in done.json["tokens"]] == ["what", "is", "the", "<unk>", "</s>"]
+    assert {"log2prob", "bits", "order"} <= set(done.json["tokens"][0])
     assert done.json["unknown"] == 1
     people = chainrule("score", lm, "what is the moon").out
     assert "perplexity" in people and "<unk>" in people
@@ -32,7 +33,7 @@ def test_the_name_of_a_file_is_a_text_but_not_without_a_word(
     path = tmp_path / "test.txt"
     path.write_text("what is the sun")
     done = chainrule("score", lm, path)
-    assert done.code == 0 and "say --file" in done.err
+    assert done.code == 0 and "use --file" in done.err
     assert "--file" not in chainrule("score", lm, "what is").err
 
 
@@ -92,10 +93,11 @@ def test_candidates_are_ranked_from_words_or_lines(
 
 def test_a_model_is_shown_and_verified(chainrule: Chainrule, lm: Path) -> None:
     found = chainrule("show", lm, "--verify", "--json").json
-    assert (found["family"], found["codec"]["name"], found["verified"]) == ("ngram", "words", True)
+    assert (found["family"], found["codecs"]["text"]["name"], found["verified"]) == ("ngram", "words", True)
     assert found["parameters"] > 0
-    people = chainrule("show", lm).out
-    assert "ngram" in people and "order" in people
+    people = chainrule("show", lm).out.split()
+    assert "ngram" in people and people[people.index("order") + 1] == "3"
+    assert people[people.index("min_count") + 1] == "1" and people[people.index("closed") + 1] == "off"
 
 
 def test_families_codecs_and_their_options_are_listed(chainrule: Chainrule) -> None:
@@ -227,3 +229,13 @@ def test_an_export_to_standard_output_is_the_model_alone(lm: Path, tmp_path: Pat
 def test_an_export_packed_otherwise_is_refused(chainrule: Chainrule, lm: Path, tmp_path: Path) -> None:
     done = chainrule("export", "arpa", lm, tmp_path / "lm.arpa.xz")
     assert done.code == 2 and ".arpa.gz" in done.err and list(tmp_path.iterdir()) == []
+
+
+def test_an_arpa_file_without_unk_is_said_to_follow_kenlm(chainrule: Chainrule, tmp_path: Path) -> None:
+    lines = ["\\data\\", "ngram 1=3", "", "\\1-grams:", "-0.5\t<s>", "-0.5\t</s>", "-0.5\ta", "", "\\end\\"]
+    (tmp_path / "x.arpa").write_text("\n".join([*lines, ""]))
+    done = chainrule("import", "arpa", tmp_path / "x.arpa", "-o", tmp_path / "lm")
+    assert done.code == 0 and "unknown words get the log10 probability -100" in done.err
+    again = chainrule("import", "arpa", tmp_path / "x.arpa", "-o", tmp_path / "lm", "--force", "--json")
+    assert any("<unk>" in note for note in json.loads(again.out)["notes"])
+    assert "-100" in chainrule("show", tmp_path / "lm").out

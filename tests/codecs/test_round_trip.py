@@ -35,7 +35,7 @@ def sequences(ids: np.ndarray) -> list[np.ndarray]:
 
 
 def test_every_codec_that_can_be_learnt_is_sampled_here() -> None:
-    assert sorted([*SAMPLES, "tokenizer"]) == codecs()  # that one comes with a model: test_tokenizer.py
+    assert sorted([*SAMPLES, "huggingface"]) == codecs()  # that one comes with a model: test_huggingface.py
 
 
 @pytest.mark.parametrize("name", sorted(SAMPLES))
@@ -57,8 +57,12 @@ def test_saved_and_loaded_gives_the_same_ids(name: str, tmp_path: Path) -> None:
     again = type(made).load(tmp_path, made.config)
     texts = Texts.of(SAMPLES[name])
     assert (again.encode(texts).ids == made.encode(texts).ids).all()
-    assert (again.size, again.silent, again.fingerprint()) == (made.size, made.silent, made.fingerprint())
-    assert again.pieces(range(again.size)) == made.pieces(range(made.size))
+    assert (again.size, again.suppressed, again.fingerprint()) == (
+        made.size,
+        made.suppressed,
+        made.fingerprint(),
+    )
+    assert again.tokens(range(again.size)) == made.tokens(range(made.size))
 
 
 @pytest.mark.parametrize("name", sorted(SAMPLES))
@@ -78,10 +82,10 @@ def test_parts_of_a_sequence_encode_like_the_whole(name: str) -> None:
 def test_special_ids_say_nothing_and_have_names(name: str) -> None:
     made = learnt(name, SAMPLES[name])
     assert made.decode([PAD, BOS, EOS, MASK]) == ""
-    assert made.pieces(range(FIRST)) == list(SPECIALS)
-    assert {PAD, BOS, MASK} <= set(made.silent) and EOS not in made.silent
+    assert made.tokens(range(FIRST)) == list(SPECIALS)
+    assert {PAD, BOS, MASK} <= set(made.suppressed) and EOS not in made.suppressed
     with pytest.raises(CodecError, match=f"no id {made.size}"):
-        made.pieces([made.size])
+        made.tokens([made.size])
 
 
 @pytest.mark.parametrize("name", sorted(SAMPLES))
@@ -129,7 +133,7 @@ def test_the_simple_tokeniser_can_be_undone(items: list[str]) -> None:
 def test_joiners_are_in_pieces_and_are_not_shown() -> None:
     made = learnt("words", ["(so) what? ￭"], split="simple")
     ids = made.encode(Texts.of(["(so) what? ￭"])).ids[1:-1].tolist()
-    assert made.pieces(ids) == ["(￭", "so", "￭)", "what", "￭?", "#￭#"]
+    assert made.tokens(ids) == ["(￭", "so", "￭)", "what", "￭?", "#￭#"]
     assert [made.shown(one) for one in ids] == ["(", "so", ")", "what", "?", "￭"]
     assert made.shown(UNK) == "<unk>"
 
@@ -138,7 +142,7 @@ def test_what_is_shown_is_the_piece_where_nothing_is_to_be_hidden() -> None:
     for name in ("words", "characters", "bytes", "events"):
         made = learnt(name, ["a ￭. b"])
         ids = made.encode(Texts.of(["a ￭. b"])).ids.tolist()
-        assert [made.shown(one) for one in ids] == made.pieces(ids)
+        assert [made.shown(one) for one in ids] == made.tokens(ids)
 
 
 EVENT = st.text(st.characters(exclude_characters=UNIT, codec="utf-8"), min_size=1, max_size=8)

@@ -57,7 +57,7 @@ def test_other_special_names_are_ordinary_words() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "options", "hushed"),
+    ("text", "options", "suppressed"),
     [
         ("a b b", {}, False),
         ("a b b", {"closed": True}, True),
@@ -67,8 +67,10 @@ def test_other_special_names_are_ordinary_words() -> None:
         ("a b b", {"closed": True, "vocab": 2}, True),
     ],
 )
-def test_unk_is_silent_only_when_closed_and_never_seen(text: str, options: dict, hushed: bool) -> None:
-    assert words([text], **options).silent == ((PAD, BOS, UNK, MASK) if hushed else (PAD, BOS, MASK))
+def test_unk_is_suppressed_only_when_closed_and_never_seen(
+    text: str, options: dict, suppressed: bool
+) -> None:
+    assert words([text], **options).suppressed == ((PAD, BOS, UNK, MASK) if suppressed else (PAD, BOS, MASK))
 
 
 def test_runs_of_any_ascii_space_separate_words_and_others_do_not() -> None:
@@ -139,13 +141,13 @@ def test_parts_keep_every_byte_and_cut_only_at_separators() -> None:
 def test_events_may_contain_spaces_and_empty_ones_are_skipped() -> None:
     made = Events.learn(lambda: [Texts.of([f"log in{UNIT}{UNIT}buy"])], VocabularyConfig())
     ids = made.encode(Texts.of([f"buy{UNIT}log in"])).ids
-    assert made.pieces(ids) == ["<s>", "buy", "log in", "</s>"]
+    assert made.tokens(ids) == ["<s>", "buy", "log in", "</s>"]
 
 
 def test_simple_splitting_is_as_documented() -> None:
     made = words(["Don't stop (yet)!"], split="simple")
     ids = made.encode(Texts.of(["Don't stop (yet)!"])).ids
-    assert " ".join(made.pieces(ids[1:-1])) == "Don ￭'￭ t stop (￭ yet ￭) ￭!"
+    assert " ".join(made.tokens(ids[1:-1])) == "Don ￭'￭ t stop (￭ yet ￭) ￭!"
 
 
 def test_characters_refuse_what_is_no_utf8() -> None:

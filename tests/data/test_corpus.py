@@ -151,7 +151,7 @@ FOREIGN = [[BOS, 99, EOS], [BOS, -1, EOS], [BOS, FIRST, FIRST], [FIRST, FIRST, E
 
 
 @pytest.mark.parametrize("ids", FOREIGN)
-def test_an_entry_of_ids_outside_the_alphabet_is_built_again(
+def test_an_entry_of_ids_outside_the_vocabulary_is_built_again(
     words: Codec, cache: Path, monkeypatch: pytest.MonkeyPatch, ids: list[int]
 ) -> None:
     monkeypatch.setattr(corpus, "SMALL", 1)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chainrule.codecs.base import UNIT, Blocks, Texts
 from chainrule.data import splits
-from chainrule.data.splits import Division, divide
+from chainrule.data.splits import Division, divide, held_share
 
 
 def contents(blocks: Blocks | None) -> list[bytes]:
@@ -25,7 +25,64 @@ LINES = [f"line {number % 3000}" for number in range(4000)]
 def test_parts_have_their_shares_and_lose_nothing() -> None:
     train, valid, test = parts(divide(lambda: [Texts.of(LINES[:1000]), Texts.of(LINES[1000:])]))
     assert sorted(train + valid + test) == sorted(line.encode() for line in LINES)
-    assert 0.04 < len(valid) / len(LINES) < 0.06 and 0.04 < len(test) / len(LINES) < 0.06
+    assert 0.08 < len(valid) / len(LINES) < 0.12 and 0.08 < len(test) / len(LINES) < 0.12
+
+
+@given(st.integers(1, 10**13))
+def test_a_part_is_as_large_as_a_sure_figure_needs(size: int) -> None:
+    share = held_share(size)
+    held = share * size
+    assert 0 < share <= 0.1 and held <= splits.SURE * 1.001
+    assert held >= min(0.1 * size, splits.ENOUGH) * 0.999
+    assert share >= 0.05 or held == pytest.approx(splits.SURE)
+
+
+@given(st.integers(1, 10**9), st.integers(1, 10**9))
+def test_more_data_hold_out_more_bytes_and_a_smaller_share(one: int, other: int) -> None:
+    small, large = sorted((one, other))
+    assert held_share(small) * small <= held_share(large) * large * (1 + 1e-9)
+    assert held_share(small) >= held_share(large)
+
+
+@pytest.mark.parametrize(
+    ("lines", "low", "high"),
+    [(200, 0.09, 0.11), (20_000, 0.04, 0.06), (400_000, 0.015, 0.019)],
+    ids=["small", "middle", "large"],
+)
+def test_held_out_bytes_follow_the_rule(lines: int, low: float, high: float) -> None:
+    items = [f"a line of about thirty bytes {number}" for number in range(lines)]
+    sizes = [sum(len(line) + 1 for line in part) for part in parts(divide(lambda: [Texts.of(items)]))]
+    assert all(low <= size / sum(sizes) <= high for size in sizes[1:])
+
+
+def test_few_long_sequences_are_held_out_by_number() -> None:
+    items = [f"{number} " + "long " * 5000 for number in range(1200)]
+    _, valid, test = parts(divide(lambda: [Texts.of(items)]))
+    assert len(valid) == len(test) == splits.FEWEST
+
+
+@pytest.mark.parametrize("test", [True, False])
+@given(st.integers(2, 3000), st.integers(1, 40))
+@settings(max_examples=30)
+def test_many_copies_leave_no_part_empty_and_stay_on_one_side(
+    test: bool, different: int, copies: int
+) -> None:
+    items = [f"copy {number}" for number in range(different)]
+    division = divide(lambda: [Texts.of(items)] * copies, test)
+    found = parts(division)
+    assert found[0] and found[1] and bool(found[2]) == (test and different > 2)
+    assert sum(map(len, found)) == different * copies
+    assert sum(len(set(part)) for part in found) == different
+
+
+@pytest.mark.parametrize(
+    ("size", "reason"),
+    [(100, "10 %"), (9_000, "25,000 bytes"), (40_000, "5 %"), (200_000, "sure figure")],
+)
+def test_what_is_held_out_and_why_is_told(size: int, reason: str) -> None:
+    items = [f"a line of about thirty bytes {number}" for number in range(size)]
+    for given_items in (items, [" ".join(items)]):
+        assert reason in divide(lambda given_items=given_items: [Texts.of(given_items)]).how  # type: ignore[misc]
 
 
 def test_copies_of_a_line_stay_on_one_side() -> None:
@@ -51,12 +108,12 @@ def test_no_part_of_small_data_is_empty(items: list[str]) -> None:
 
 def test_only_a_validation_part_can_be_asked_for() -> None:
     for items in (LINES, LINES[:10], [" ".join(LINES)]):
-        division = divide(lambda items=items: [Texts.of(items)], (0.05, 0.0))  # type: ignore[misc]
+        division = divide(lambda items=items: [Texts.of(items)], test=False)  # type: ignore[misc]
         assert contents(division.valid) and division.test is None
 
 
 def test_one_sequence_is_divided_by_position() -> None:
-    text = " ".join(LINES * 10)
+    text = " ".join(LINES * 20)
     division = divide(lambda: [Texts.of([text])])
     (train,), (valid,), (test,) = parts(division)
     assert (train + valid + test).decode() == text

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from chainrule.decode.beam import beam, search
-from chainrule.decode.complete import continuations, next_symbols
-from chainrule.decode.sample import greedy
+from chainrule.decode.beam import search
+from chainrule.decode.complete import offers
+from chainrule.decode.config import Constraints, GenerationConfig
 from chainrule.errors import ConfigError
 from chainrule.models.base import ModelConfig
 from chainrule.symbols import BOS, EOS, UNK
+from decoding import beam, greedy, searched
 from tiny import Table, TinyAttention
 from tiny.table import RAIN, SNOW, SUN
 
@@ -71,7 +73,7 @@ def test_every_total_is_the_log_probability_of_its_symbols(model: Table, width: 
 @settings(max_examples=40, deadline=None)
 @given(tables, some.integers(1, 5), some.integers(1, 5))
 def test_the_tree_holds_every_step_of_every_hypothesis(model: Table, width: int, length: int) -> None:
-    found = search(model, [BOS], width, length)
+    found = searched(model, [BOS], width, length)
     for index, node in enumerate(found.tree.nodes):
         path = found.tree.path(index)
         assert node.length == len(path) and node.finished == (path[-1] == EOS)
@@ -88,8 +90,8 @@ def test_a_beam_of_two_finds_what_greedy_misses() -> None:
     chances[BOS, [SUN, RAIN]] = 0.6, 0.4
     chances[SUN, [SUN, RAIN, SNOW, EOS]] = 0.25
     chances[RAIN, EOS] = 1.0
-    model = Table(ModelConfig(alphabet=8), chances)
-    assert next(iter(greedy(model, [BOS], 2))) == SUN
+    model = Table(ModelConfig(vocab_size=8), chances)
+    assert greedy(model, [BOS], 2)[0] == SUN
     assert beam(model, [BOS], 2, 2)[0].ids == (RAIN, EOS)
     assert beam(model, [BOS], 2, 2)[0].log_probability == pytest.approx(math.log(0.4))
 
@@ -100,14 +102,25 @@ def test_a_finished_hypothesis_is_never_lost_to_longer_ones() -> None:
     chances[SUN, [RAIN, SNOW]] = 0.5  # two of 0.35 push the finished one of 0.3 out of a beam of two
     chances[RAIN, [RAIN, EOS]] = 0.5
     chances[SNOW, [SNOW, EOS]] = 0.5  # and end at 0.175
-    found = beam(Table(ModelConfig(alphabet=8), chances), [BOS], 2, 3)
+    found = beam(Table(ModelConfig(vocab_size=8), chances), [BOS], 2, 3)
     assert found[0].ids == (EOS,) and found[0].log_probability == pytest.approx(math.log(0.3))
+
+
+def test_what_has_no_place_in_the_beam_any_more_is_no_hypothesis() -> None:
+    chances = np.zeros((8, 8))
+    chances[BOS, [SUN, EOS]] = 0.85, 0.15
+    chances[SUN, [RAIN, EOS]] = 0.6, 0.4
+    chances[RAIN, [UNK, EOS, SUN, RAIN, SNOW]] = (
+        0.2  # every way on is less probable than both that have ended
+    )
+    found = beam(Table(ModelConfig(vocab_size=8), chances), [BOS], 2, 5)
+    assert [one.ids for one in found] == [(SUN, EOS), (EOS,)]
 
 
 def test_equally_good_hypotheses_are_ranked_by_what_they_continue_then_by_id() -> None:
     chances = np.full((8, 8), 0.0)
     chances[:, [EOS, SUN, RAIN, SNOW]] = 0.25
-    found = beam(Table(ModelConfig(alphabet=8), chances), [BOS], 3, 1)
+    found = beam(Table(ModelConfig(vocab_size=8), chances), [BOS], 3, 1)
     assert [one.ids for one in found] == [(EOS,), (SUN,), (RAIN,)]
 
 
@@ -115,7 +128,7 @@ def test_a_length_penalty_favours_longer_ones() -> None:
     chances = np.zeros((8, 8))
     chances[BOS, [EOS, SUN]] = 0.55, 0.45
     chances[SUN, EOS] = 1.0
-    model = Table(ModelConfig(alphabet=8), chances)
+    model = Table(ModelConfig(vocab_size=8), chances)
     assert beam(model, [BOS], 4, 3)[0].ids == (EOS,)
     assert beam(model, [BOS], 4, 3, length_penalty=1.0)[0].ids == (SUN, EOS)
 
@@ -123,7 +136,7 @@ def test_a_length_penalty_favours_longer_ones() -> None:
 def test_a_dead_end_leaves_what_was_said_unfinished() -> None:
     chances = np.zeros((8, 8))
     chances[BOS, SUN] = 1.0
-    [found] = beam(Table(ModelConfig(alphabet=8), chances), [BOS], 3, 5)
+    [found] = beam(Table(ModelConfig(vocab_size=8), chances), [BOS], 3, 5)
     assert found.ids == (SUN,) and not found.finished
 
 
@@ -139,24 +152,30 @@ def test_a_beam_without_width_is_refused() -> None:
         beam(Table.tiny(), [BOS], 0, 3)
 
 
+def next_symbols(prompt: list[int], k: int, **constraints: Any) -> list[tuple[int, float]]:
+    [offer] = offers(Table.tiny(), [prompt], k, 1, Constraints(**constraints))
+    return offer.next
+
+
 def test_the_likeliest_next_symbols_come_best_first_without_impossible_ones() -> None:
-    found = next_symbols(Table.tiny(), [BOS, RAIN], 10)
+    found = next_symbols([BOS, RAIN], 10)
     assert [id for id, _ in found] == [RAIN, SUN, EOS]
     assert [chance for _, chance in found] == pytest.approx([math.log(0.5), math.log(0.3), math.log(0.2)])
-    assert next_symbols(Table.tiny(), [BOS, RAIN], 1) == found[:1]
-    assert next_symbols(Table.tiny(), [BOS], 0) == []
+    assert next_symbols([BOS, RAIN], 1) == found[:1]
+    assert next_symbols([BOS], 0) == []
 
 
-def test_continuations_are_the_best_of_a_beam() -> None:
-    found = continuations(Table.tiny(), [BOS, RAIN], 3, 2)
-    assert [one.ids for one in found] == [(RAIN, RAIN), (SUN, SUN), (RAIN, SUN)]
+def test_continuations_are_the_best_of_a_beam_and_merely_to_stop_is_none() -> None:
+    [offer] = offers(Table.tiny(), [[BOS, RAIN]], 3, 2)
+    assert [one.ids for one in offer.continuations] == [(RAIN, RAIN), (SUN, SUN), (RAIN, SUN)]
+    [offer] = offers(Table.tiny(), [[BOS, RAIN]], 8, 2)
+    assert (EOS,) in [one.ids for one in beam(Table.tiny(), [BOS, RAIN], 8, 2)]
+    assert (EOS,) not in [one.ids for one in offer.continuations]
 
 
-def test_merely_to_stop_is_no_continuation() -> None:
-    everything = beam(Table.tiny(), [BOS, RAIN], 8, 2)
-    found = continuations(Table.tiny(), [BOS, RAIN], 8, 2)
-    assert (EOS,) in [one.ids for one in everything]
-    assert (EOS,) not in [one.ids for one in found]
+def test_without_length_there_are_next_symbols_alone() -> None:
+    [offer] = offers(Table.tiny(), [[BOS, RAIN]], 3, 0)
+    assert offer.continuations == [] and len(offer.next) == 3
 
 
 @settings(max_examples=40, deadline=None)
@@ -186,9 +205,50 @@ def test_the_first_symbol_can_be_prescribed_and_the_others_not() -> None:
 
 
 def test_next_symbols_can_be_left_out_or_chosen_from() -> None:
-    every = dict(next_symbols(Table.tiny(), [BOS, RAIN], 10))
-    assert dict(next_symbols(Table.tiny(), [BOS, RAIN], 10, never=(RAIN,))) == {
+    every = dict(next_symbols([BOS, RAIN], 10))
+    assert dict(next_symbols([BOS, RAIN], 10, never=(RAIN,))) == {
         id: log for id, log in every.items() if id != RAIN
     }
-    assert next_symbols(Table.tiny(), [BOS, RAIN], 10, among=(SUN, SNOW)) == [(SUN, every[SUN])]
-    assert next_symbols(Table.tiny(), [BOS, RAIN], 10, among=()) == []
+    assert next_symbols([BOS, RAIN], 10, first=(SUN, SNOW)) == [(SUN, every[SUN])]
+    assert next_symbols([BOS, RAIN], 10, first=()) == []
+
+
+prompts = some.lists(some.lists(some.sampled_from([UNK, 5, 6, 7]), max_size=5), min_size=1, max_size=4)
+
+
+@settings(max_examples=25, deadline=None)
+@given(tables, prompts, some.integers(1, 3), some.sampled_from([0.0, 0.7]))
+def test_a_wide_enough_beam_equals_brute_force_for_every_one_of_many_prompts(
+    model: Table, prompts: list[list[int]], length: int, penalty: float
+) -> None:
+    rows = [[BOS, *prompt] for prompt in prompts]
+    found = search(model, rows, GenerationConfig(beam=5**length, length=length, length_penalty=penalty))
+    for row, one in zip(rows, found, strict=True):
+        expected = everything(model, row, length)
+        assert {way.ids for way in one.hypotheses} == set(expected)
+        for way in one.hypotheses:
+            assert way.value == pytest.approx(expected[way.ids] / len(way.ids) ** penalty)
+
+
+@settings(max_examples=25, deadline=None)
+@given(tables, prompts, some.integers(1, 4), some.integers(0, 5))
+def test_prompts_side_by_side_are_searched_as_if_alone(
+    model: Table, prompts: list[list[int]], width: int, length: int
+) -> None:
+    rows, config = [[BOS, *prompt] for prompt in prompts], GenerationConfig(beam=width, length=length)
+    assert search(model, rows, config) == [search(model, [row], config)[0] for row in rows]
+
+
+def test_every_prompt_may_have_constraints_of_its_own() -> None:
+    config = GenerationConfig(beam=4, length=2)
+    own = [Constraints(first=(SUN,)), Constraints(never=(SUN,)), Constraints(stop=(RAIN,))]
+    found = search(Table.tiny(), [[BOS, RAIN]] * 3, config, own)
+    for one, alone in zip(found, own, strict=True):
+        assert [one] == search(Table.tiny(), [[BOS, RAIN]], config, alone)
+
+
+def test_a_hypothesis_ends_where_it_is_told_to() -> None:
+    found = beam(Table.tiny(), [BOS], 20, 4, ends=lambda row, ids: tuple(ids[-2:]) == (SUN, RAIN))
+    ended = [one for one in found if one.finished and one.ids[-1] != EOS]
+    assert ended and all(one.ids[-2:] == (SUN, RAIN) for one in ended)
+    assert all((SUN, RAIN) not in itertools.pairwise(one.ids[:-1]) for one in found)

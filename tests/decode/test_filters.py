@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -10,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from torch import Tensor
 
-from chainrule.decode.filters import Filters, best, temperature, top_k, top_p
+from chainrule.decode.config import GenerationConfig
+from chainrule.decode.filters import best, narrowed, temperature, top_k, top_p
 from chainrule.decode.sample import draw
 from chainrule.errors import ConfigError
 
@@ -28,7 +30,7 @@ def logits(make: some.DrawFn) -> Tensor:
 
 
 filters = some.builds(
-    Filters,
+    GenerationConfig,
     temperature=some.sampled_from([0.0, 1e-300, 0.5, 1.0, 3.0]),
     top_k=some.one_of(some.none(), some.integers(1, 12)),
     top_p=some.one_of(some.none(), some.floats(0.001, 1.0)),
@@ -37,9 +39,9 @@ filters = some.builds(
 
 @settings(max_examples=60, deadline=None)
 @given(logits(), filters)
-def test_a_filtered_distribution_is_a_distribution(before: Tensor, narrow: Filters) -> None:
+def test_a_filtered_distribution_is_a_distribution(before: Tensor, narrow: GenerationConfig) -> None:
     kept = before.clone()
-    after = narrow(before)
+    after = narrowed(before, narrow)
     assert torch.equal(before, kept), "its argument was edited"
     assert not after.isnan().any()
     assert (after[before == -math.inf] == -math.inf).all()
@@ -82,8 +84,12 @@ def test_top_p_of_one_keeps_everything() -> None:
 
 def test_a_row_where_nothing_is_possible_stays_so() -> None:
     nothing = torch.full((1, 3), -math.inf)
-    for narrow in (Filters(), Filters(temperature=0.0), Filters(temperature=2.0, top_k=1, top_p=0.5)):
-        assert (narrow(nothing) == -math.inf).all()
+    for narrow in (
+        GenerationConfig(),
+        GenerationConfig(temperature=0.0),
+        GenerationConfig(temperature=2.0, top_k=1, top_p=0.5),
+    ):
+        assert (narrowed(nothing, narrow) == -math.inf).all()
     assert draw(nothing, torch.tensor([0.5], dtype=torch.float64)).tolist() == [0]
 
 
@@ -107,8 +113,25 @@ def test_symbols_are_drawn_as_often_as_they_are_likely() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"temperature": -1.0}, {"temperature": math.nan}, {"top_k": 0}, {"top_p": 0.0}]
+    "wrong",
+    [
+        {"temperature": -1.0},
+        {"temperature": math.nan},
+        {"temperature": math.inf},
+        {"top_k": 0},
+        {"top_p": 0.0},
+        {"top_p": 1.1},
+        {"length": -1},
+        {"count": 0},
+        {"beam": 0},
+        {"length_penalty": 1.0},
+        *(
+            {"beam": 2} | other
+            for other in ({"seed": 0}, {"temperature": 0.0}, {"top_k": 1}, {"top_p": 1.0}, {"count": 3})
+        ),
+    ],
+    ids=str,
 )
-def test_settings_out_of_range_are_refused(wrong: dict[str, float]) -> None:
+def test_settings_out_of_range_or_not_for_each_other_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigError):
-        Filters(**wrong)
+        GenerationConfig(**wrong)

@@ -16,10 +16,10 @@ from chainrule.nn.recurrent import BothWays, OneWay, Stack, layer
 
 INPUTS, D, B, T = 3, 4, 3, 7
 KINDS = {
-    "tanh": (nn.RNN, cells.Rnn),
-    "relu": (partial(nn.RNN, nonlinearity="relu"), partial(cells.Rnn, activation="relu")),
-    "lstm": (nn.LSTM, cells.Lstm),
-    "gru": (nn.GRU, cells.GruAfter),
+    "tanh": (nn.RNN, cells.RnnCell),
+    "relu": (partial(nn.RNN, nonlinearity="relu"), partial(cells.RnnCell, activation="relu")),
+    "lstm": (nn.LSTM, cells.LstmCell),
+    "gru": (nn.GRU, cells.GruAfterCell),
 }
 LENGTHS = torch.tensor([5, T, 2])
 
@@ -52,7 +52,7 @@ def copy(reference: nn.RNNBase, name: str, cell: Cell) -> None:
     cell.input_weight.copy_(getattr(reference, f"weight_ih_{name}"))
     cell.hidden_weight.copy_(getattr(reference, f"weight_hh_{name}"))
     into, hidden = (getattr(reference, f"bias_{side}_{name}").clone() for side in ("ih", "hh"))
-    if isinstance(cell, cells.GruAfter):  # the one bias that cannot be moved to the other side
+    if isinstance(cell, cells.GruAfterCell):  # the one bias that cannot be moved to the other side
         cell.hidden_bias.copy_(hidden[2 * D :])
         hidden[2 * D :] = 0.0
     cell.bias.copy_(into + hidden)
@@ -100,7 +100,7 @@ def test_layers_equal_torch_forward_and_back(kind: str, depth: int, both: bool, 
         torch.testing.assert_close(found[id(cell.input_weight)], wanted[f"weight_ih_{name}"])
         torch.testing.assert_close(found[id(cell.hidden_weight)], wanted[f"weight_hh_{name}"])
         torch.testing.assert_close(found[id(cell.bias)], wanted[f"bias_ih_{name}"])
-        if isinstance(cell, cells.GruAfter):
+        if isinstance(cell, cells.GruAfterCell):
             torch.testing.assert_close(found[id(cell.hidden_bias)], wanted[f"bias_hh_{name}"][2 * D :])
 
 
@@ -158,7 +158,7 @@ def norm(values: Tensor, gain: Tensor) -> Tensor:
 
 def normed_step(cell: Cell, x: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, ...]:
     """Ba, Kiros and Hinton 2016, equations 20 to 22."""
-    assert isinstance(cell, cells.Lstm)
+    assert isinstance(cell, cells.LstmCell)
     both = norm(x @ cell.input_weight.T, cell.input_norm.weight)
     both = both + norm(h @ cell.hidden_weight.T, cell.hidden_norm.weight) + cell.bias
     i, f, g, o = both.chunk(4, 1)
@@ -169,11 +169,11 @@ def normed_step(cell: Cell, x: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, ..
 @pytest.mark.parametrize(
     ("cell", "step"),
     [
-        (partial(cells.Rnn, activation="sigmoid"), sigmoid_step),
-        (cells.Lstm, lstm_step),
-        (cells.CoupledLstm, coupled_step),
-        (cells.GruBefore, lecture_step),
-        (partial(cells.Lstm, norm=True), normed_step),
+        (partial(cells.RnnCell, activation="sigmoid"), sigmoid_step),
+        (cells.LstmCell, lstm_step),
+        (cells.CoupledLstmCell, coupled_step),
+        (cells.GruBeforeCell, lecture_step),
+        (partial(cells.LstmCell, norm=True), normed_step),
     ],
     ids=["sigmoid", "lstm", "coupled", "lecture", "layer-norm"],
 )

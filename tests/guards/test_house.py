@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import ast
+import importlib
+import inspect
+import os
+import pkgutil
 import re
+import shutil
 import statistics
 import subprocess
 import sys
@@ -14,6 +19,9 @@ from pathlib import Path
 import pytest
 
 import chainrule
+from chainrule.heads.base import Head
+from chainrule.models.base import Body
+from chainrule.tasks.base import Task
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
@@ -39,11 +47,34 @@ def functions() -> list[tuple[str, int]]:
     return found
 
 
-def test_imports_flow_one_way() -> None:
-    done = subprocess.run(
-        [Path(sys.executable).parent / "lint-imports", "--no-cache"], cwd=ROOT, capture_output=True, text=True
+def lint_imports(root: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [Path(sys.executable).parent / "lint-imports", "--no-cache"],
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": str(root / "src")},
+        capture_output=True,
+        text=True,
     )
+
+
+def test_imports_flow_one_way() -> None:
+    done = lint_imports(ROOT)
     assert done.returncode == 0, done.stdout
+
+
+def test_a_module_without_a_place_and_an_import_uphill_are_refused(tmp_path: Path) -> None:
+    package = shutil.copytree(
+        ROOT / "src" / "chainrule", tmp_path / "src" / "chainrule", ignore=shutil.ignore_patterns("*.pyc")
+    )
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    (package / "stray.py").write_text("")
+    (package / "models" / "curious.py").write_text("import chainrule.codecs.base\n")
+    (package / "judge" / "curious.py").write_text("import chainrule.models.gpt\nimport chainrule.cli.app\n")
+    found = lint_imports(tmp_path).stdout
+    assert "- chainrule.stray" in found
+    assert "chainrule.models.curious -> chainrule.codecs.base" in found
+    assert "chainrule.judge.curious -> chainrule.models.gpt" in found
+    assert "chainrule.judge.curious -> chainrule.cli.app" in found
 
 
 def test_no_file_has_more_than_400_lines() -> None:
@@ -103,3 +134,36 @@ def test_every_dependency_is_pinned() -> None:
     )
     assert wanted <= set(pinned)
     assert pinned["torch"] == "2.13.0"
+
+
+def test_methods_of_models_tasks_and_heads_are_abstract_or_final() -> None:
+    """Nobody overrides what another class has written; what families choose among are attributes."""
+    rooms = ("chainrule.models.", "chainrule.tasks.", "chainrule.heads.")
+    for module in pkgutil.walk_packages(chainrule.__path__, "chainrule."):
+        if module.name.startswith(rooms):
+            importlib.import_module(module.name)
+    kinds = [kind for root in (Body, Task, Head) for kind in _below(root)]
+    found = [
+        f"{kind.__qualname__}.{name}"
+        for kind in kinds
+        if kind.__module__.startswith(rooms)
+        for name, value in vars(kind).items()
+        if _is_method(name, value) and _is_overridden(kind, name)
+    ]
+    assert found == []
+
+
+def _below(kind: type) -> list[type]:
+    return [kind, *(one for child in kind.__subclasses__() for one in _below(child))]
+
+
+def _is_method(name: str, value: object) -> bool:
+    own = inspect.isfunction(value) or isinstance(value, classmethod | property)
+    return own and not name.startswith("__")
+
+
+def _is_overridden(kind: type, name: str) -> bool:
+    before = [
+        vars(one)[name] for one in kind.__mro__[1:] if name in vars(one) and "chainrule" in one.__module__
+    ]
+    return bool(before) and not getattr(before[0], "__isabstractmethod__", False)

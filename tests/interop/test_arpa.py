@@ -11,7 +11,7 @@ import pytest
 from chainrule.codecs.base import Texts
 from chainrule.codecs.words import Words, WordsConfig
 from chainrule.errors import DataError, ModelError
-from chainrule.interop.arpa import export_arpa, import_arpa
+from chainrule.interop.arpa import NO_UNKNOWN, export_arpa, import_arpa
 from chainrule.models.ngram import Ngram, NgramConfig
 
 LINES = ["sun sun rain", "sun rain rain", "rain sun sun sun", "fog"]
@@ -37,7 +37,7 @@ ngram 2=2
 def fitted(lines: list[str], closed: bool = False, **options: object) -> tuple[Ngram, Words]:
     texts = Texts.of(lines)
     codec = Words.learn(lambda: [texts], WordsConfig(closed=closed))
-    config = NgramConfig(alphabet=codec.size, silent=codec.silent, **options)  # type: ignore[arg-type]
+    config = NgramConfig(vocab_size=codec.size, suppressed=codec.suppressed, **options)  # type: ignore[arg-type]
     return Ngram.learn(config, codec.encode(texts).ids), codec
 
 
@@ -64,7 +64,17 @@ def test_a_hand_written_file_scores_as_computed_by_hand(tmp_path: Path) -> None:
     model, codec = import_arpa(path)
     logs = scores(model, codec, ["sun rain"]) / np.log(10)
     np.testing.assert_allclose(logs, [0, -0.1, -0.2, -0.1 - 0.5], atol=1e-6)
-    assert scores(model, codec, ["snow"])[1] == -np.inf
+    logs = scores(model, codec, ["snow sun"]) / np.log(10)
+    np.testing.assert_allclose(logs, [0, -100.3, -0.4, -0.2 - 0.5], rtol=1e-6)
+    assert model.notes == (NO_UNKNOWN,)
+
+
+@pytest.mark.parametrize("unknown", ["-99", "-inf"])
+def test_unknown_words_have_probability_zero_where_the_file_says_so(unknown: str, tmp_path: Path) -> None:
+    path = tmp_path / "closed.arpa"
+    path.write_text(SMALL.replace("1=4", "1=5").replace("-0.5\t</s>", f"-0.5\t</s>\n{unknown}\t<unk>"))
+    model, codec = import_arpa(path)
+    assert scores(model, codec, ["snow"])[1] == -np.inf and model.notes == ()
 
 
 def test_beginnings_and_endings_that_were_pruned_away_change_nothing(tmp_path: Path) -> None:
@@ -130,18 +140,18 @@ def test_a_binary_file_is_explained(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["characters", "events"])
-def test_other_alphabets_come_back_as_what_they_were(name: str, tmp_path: Path) -> None:
+def test_other_vocabularies_come_back_as_what_they_were(name: str, tmp_path: Path) -> None:
     from chainrule.codecs.base import UNIT
     from chainrule.codecs.registry import codec as codec_named
 
     kind = codec_named(name)
     texts = Texts.of([f"log in{UNIT}look{UNIT}buy", f"look{UNIT}log in", "\u00a0 tab\there"])
     codec = kind.learn(lambda: [texts], kind.Config())
-    config = NgramConfig(alphabet=codec.size, silent=codec.silent, order=3)
+    config = NgramConfig(vocab_size=codec.size, suppressed=codec.suppressed, order=3)
     model = Ngram.learn(config, codec.encode(texts).ids)
     export_arpa(model, codec, tmp_path / "model.arpa")
-    back, alphabet = import_arpa(tmp_path / "model.arpa", name)
-    first, second = (m.score_ids(c.encode(texts).ids) for m, c in ((model, codec), (back, alphabet)))
+    back, vocab_size = import_arpa(tmp_path / "model.arpa", name)
+    first, second = (m.score_ids(c.encode(texts).ids) for m, c in ((model, codec), (back, vocab_size)))
     np.testing.assert_allclose(second, first, atol=1e-5)
 
 
@@ -157,5 +167,5 @@ def test_capital_specials_and_a_byte_order_mark_are_understood(tmp_path: Path) -
     plain.write_text(SMALL)
     odd.write_text("\ufeff" + SMALL.replace("<s>", "<S>").replace("</s>", "</S>"))
     (one, words), (other, same) = import_arpa(plain), import_arpa(odd)
-    assert words.pieces(range(words.size)) == same.pieces(range(same.size))
+    assert words.tokens(range(words.size)) == same.tokens(range(same.size))
     np.testing.assert_array_equal(scores(one, words, ["sun rain"]), scores(other, same, ["sun rain"]))

@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 import torch
 
-from chainrule import tensors
 from chainrule.bundle import Bundle
 from chainrule.codecs.base import Texts
-from chainrule.codecs.tokenizer import Tokenizer
+from chainrule.codecs.huggingface import HuggingFace
 from chainrule.errors import BundleError
 from chainrule.interop.huggingface import import_hf
 from chainrule.models.bert import Bert
 from chainrule.models.gpt import Gpt
+from chainrule.store import tensors
 from chainrule.symbols import MASK, PAD
 from fitted import fitted
 from foreign import FOLDERS, LINES, agree, asked, bert, gpt2, rows, theirs, transformers
@@ -40,7 +40,7 @@ def test_a_gpt2_says_what_it_said_there(tmp_path: Path, settings: dict[str, Any]
     bundle = import_hf(folder)
     tokens = rows(bundle, *LINES)
     codec = bundle.codec
-    assert isinstance(codec, Tokenizer) and isinstance(bundle.model, Gpt) and bundle.card["notes"] == []
+    assert isinstance(codec, HuggingFace) and isinstance(bundle.model, Gpt) and bundle.card["notes"] == []
     with torch.no_grad():
         found = theirs(folder, "AutoModelForCausalLM")(**asked(tokens, codec.theirs)).logits
     agree(bundle, tokens, found, codec.theirs, 1e-4)
@@ -60,7 +60,7 @@ def test_a_bert_says_what_it_said_there(tmp_path: Path, settings: dict[str, Any]
     folder = bert(tmp_path, **settings)
     bundle = import_hf(folder)
     codec, tokens = bundle.codec, rows(bundle, *LINES)[:, :24]
-    assert isinstance(codec, Tokenizer) and isinstance(bundle.model, Bert) and bundle.card["notes"] == []
+    assert isinstance(codec, HuggingFace) and isinstance(bundle.model, Bert) and bundle.card["notes"] == []
     tokens[0, 3] = MASK
     with torch.no_grad():
         found = theirs(folder, "BertForPreTraining")(**asked(tokens, codec.theirs)).prediction_logits
@@ -71,13 +71,13 @@ def test_a_bert_tells_two_sentences_apart_and_whether_one_follows_the_other(tmp_
     folder = bert(tmp_path)
     bundle = import_hf(folder)
     codec, model = bundle.codec, bundle.model
-    assert isinstance(codec, Tokenizer) and isinstance(model, Bert) and model.config.pairs
+    assert isinstance(codec, HuggingFace) and isinstance(model, Bert) and bundle.task.next_sentence
     first, second = rows(bundle, "the cat")[0], rows(bundle, "a mat")[0]
     tokens = torch.cat([first, second[1:]])[None]
     sides = torch.tensor([[0] * len(first) + [1] * (len(second) - 1)])
     with torch.no_grad():
         found = theirs(folder, "BertForPreTraining")(**asked(tokens, codec.theirs, token_type_ids=sides))
-        told = model.follows(model.pooled(model.read(tokens, model.start(1))[0]))
+        told = model.next_sentence(model.pooled(model.read(tokens, model.start(1))[0]))
     agree(bundle, tokens, found.prediction_logits, codec.theirs, 1e-4)
     np.testing.assert_allclose(told.flip(1), found.seq_relationship_logits, atol=1e-4)
 
@@ -86,7 +86,7 @@ def test_a_bert_tells_two_sentences_apart_and_whether_one_follows_the_other(tmp_
 def test_texts_become_the_ids_they_are_there(family: str, tmp_path: Path) -> None:
     folder = FOLDERS[family](tmp_path)
     codec = import_hf(folder).codec
-    assert isinstance(codec, Tokenizer)
+    assert isinstance(codec, HuggingFace)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     for text in [*LINES, "  two  spaces\n", "狗 ünd 🙂"]:
         ids = codec.encode(Texts.of([text])).ids[1:-1]
@@ -160,13 +160,13 @@ def test_older_tokenizer_files_give_the_same_ids(family: str, tmp_path: Path) ->
     old = import_hf(folder).codec
     texts = Texts.of([*LINES, "ÉTÉ [MASK] 狗"])
     assert old.encode(texts).ids.tolist() == new.encode(texts).ids.tolist()
-    assert old.silent == new.silent and old.pieces(range(old.size)) == new.pieces(range(new.size))
+    assert old.suppressed == new.suppressed and old.tokens(range(old.size)) == new.tokens(range(new.size))
 
 
 def test_an_encoder_without_heads_gets_fresh_ones_and_says_so(tmp_path: Path) -> None:
     folder = bert(tmp_path, kind="BertModel")
     bundle = import_hf(folder)
-    assert len(bundle.card["notes"]) == 2 and "head that guesses" in bundle.card["notes"][0]
+    assert len(bundle.card["notes"]) == 2 and "masked-LM head" in bundle.card["notes"][0]
     assert np.isfinite(numbers(bundle)).all()
     np.testing.assert_array_equal(numbers(import_hf(folder)), numbers(bundle))
     classifier = bert(tmp_path / "other", "BertForSequenceClassification")
@@ -185,7 +185,7 @@ def test_sentence_vectors_of_a_real_encoder_are_the_same() -> None:
     texts = ["That is a happy person", "That is a very happy person", "Today is a sunny day"]
     tokens = rows(bundle, *texts)
     given = tokenizer(texts, padding=True, return_tensors="pt")
-    assert isinstance(bundle.codec, Tokenizer)
+    assert isinstance(bundle.codec, HuggingFace)
     assert torch.from_numpy(bundle.codec.theirs)[tokens].tolist() == given["input_ids"].tolist()
     with torch.no_grad():
         reference, real = model(**given).last_hidden_state, (tokens != PAD)[..., None]

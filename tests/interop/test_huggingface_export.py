@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 import torch
 
-from chainrule import tensors
 from chainrule.bundle import Bundle, load
 from chainrule.cli import main
 from chainrule.codecs.base import Texts
+from chainrule.codecs.huggingface import HuggingFace
 from chainrule.codecs.registry import codec as codec_class
-from chainrule.codecs.tokenizer import Tokenizer
 from chainrule.errors import BundleError, CodecError, ModelError
 from chainrule.interop.huggingface import export_hf, import_hf
 from chainrule.models.bert import Bert, BertConfig
 from chainrule.models.gpt import Gpt, GptConfig
+from chainrule.store import tensors
 from chainrule.symbols import BOS, EOS, FIRST, MASK, PAD
 from fitted import fitted
 from foreign import FOLDERS, LINES, agree, gpt2, logits_of, rows, theirs, transformers
@@ -65,8 +65,8 @@ def trained(codec: str, family: str, **options: Any) -> Bundle:
     kind = codec_class(codec)
     made = kind.learn(lambda: [Texts.of(LINES)], kind.Config.from_values(options))
     sizes = {
-        "alphabet": made.size,
-        "silent": made.silent,
+        "vocab_size": made.size,
+        "suppressed": made.suppressed,
         "layers": 2,
         "width": 16,
         "heads": 2,
@@ -79,7 +79,7 @@ def trained(codec: str, family: str, **options: Any) -> Bundle:
     )
     for one in model.parameters():
         one.data += 0.2 * torch.randn(one.shape, generator=torch.Generator().manual_seed(one.numel()))
-    return Bundle(made, model)
+    return Bundle.of(made, model)
 
 
 CODECS = {
@@ -114,7 +114,7 @@ def test_our_own_model_comes_back_as_it_was(family: str, codec: str, tmp_path: P
     bundle = trained(codec.strip(), family, **CODECS[codec])
     export_hf(bundle, tmp_path / "out")
     again = import_hf(tmp_path / "out")
-    assert family == "bert" or again.codec.silent == bundle.codec.silent
+    assert family == "bert" or again.codec.suppressed == bundle.codec.suppressed
     for text in LINES:
         ids = bundle.codec.encode(Texts.of([text])).ids
         assert again.codec.encode(Texts.of([text])).ids.tolist() == ids.tolist()
@@ -133,11 +133,11 @@ def test_our_own_bert_says_the_same_there(codec: str, tmp_path: Path) -> None:
         found = theirs(tmp_path / "out", "AutoModelForMaskedLM")(**given).logits
     agree(bundle, pair, found, np.arange(bundle.codec.size), 1e-4)
     chances, ours = found.softmax(-1), logits_of(bundle, pair).softmax(-1)
-    np.testing.assert_allclose(chances, ours, atol=1e-5)  # what is silent here is silent there
+    np.testing.assert_allclose(chances, ours, atol=1e-5)  # what is suppressed here is suppressed there
     assert (tokenizer.mask_token_id, tokenizer.cls_token_id, tokenizer.sep_token_id) == (MASK, BOS, EOS)
 
 
-def test_generating_there_never_says_what_is_silent_here(tmp_path: Path) -> None:
+def test_generating_there_never_gives_what_is_suppressed_here(tmp_path: Path) -> None:
     bundle = trained("characters", "gpt")
     bundle.model.embedding.weight.data[[PAD, BOS, MASK]] *= 50.0  # type: ignore[union-attr]
     export_hf(bundle, tmp_path / "out")
@@ -154,7 +154,7 @@ def test_a_beginning_that_learnt_a_vector_of_its_own_becomes_a_token(tmp_path: P
     assert tokenizer.bos_token in note and tokenizer.bos_token_id == len(tokenizer) - 1
     tokens = rows(bundle, LINES[0])[:, :-1]
     given = torch.tensor([[tokenizer.bos_token_id, *tokenizer(LINES[0])["input_ids"]]])
-    assert isinstance(bundle.codec, Tokenizer)
+    assert isinstance(bundle.codec, HuggingFace)
     with torch.no_grad():
         found = theirs(tmp_path / "out", "AutoModelForCausalLM")(given).logits
     agree(bundle, tokens, found, bundle.codec.theirs, 1e-4)
@@ -177,14 +177,14 @@ def test_what_their_formats_cannot_say_is_refused(tmp_path: Path) -> None:
     gpt = trained("characters", "gpt")
     assert isinstance(gpt.model, Gpt)
     rotary = Gpt.seeded(replace(gpt.model.config, positions="rotary"), 0)
-    last = Gpt.seeded(replace(gpt.model.config, norm="last"), 0)
+    last = Gpt.seeded(replace(gpt.model.config, norm="post"), 0)
     simple = trained("words", "gpt", split="simple")
     for bundle, error, message in (
         (fitted(), ModelError, "gpt and bert go to Hugging Face, and this model is of the family 'ngram'"),
-        (replace(gpt, model=rotary), ModelError, "--positions learned"),
-        (replace(gpt, model=last), ModelError, "--norm first"),
+        (replace(gpt, body=rotary), ModelError, "--positions learned"),
+        (replace(gpt, body=last), ModelError, "--norm pre"),
         (simple, CodecError, "--split space"),
-        (replace(gpt, codec=fitted("events").codec), CodecError, "'events' reads what is no text"),
+        (replace(gpt, codecs={"text": fitted("events").codec}), CodecError, "'events' reads what is no text"),
         (trained_on("a <s> b"), CodecError, "'<s>' as an ordinary symbol"),
     ):
         with pytest.raises(error, match=message):
@@ -194,7 +194,7 @@ def test_what_their_formats_cannot_say_is_refused(tmp_path: Path) -> None:
 
 def trained_on(line: str) -> Bundle:
     words = codec_class("words").learn(lambda: [Texts.of([line])], codec_class("words").Config())
-    return replace(trained("words", "gpt"), codec=words)
+    return replace(trained("words", "gpt"), codecs={"text": words})
 
 
 def test_nothing_is_overwritten_unless_it_is_an_export_and_force_is_given(tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ def test_the_commands_bring_and_take(tmp_path: Path, capsys: pytest.CaptureFixtu
     ours, back = str(tmp_path / "ours"), str(tmp_path / "back")
     assert main(["import", "hf", str(gpt2(tmp_path)), "-o", ours]) == 0
     told = capsys.readouterr().out
-    assert "gpt, 2 layers of width 16 with 2 heads, 24 symbols of context" in told and "parameters" in told
+    assert "gpt, 2 layers of width 16 with 2 heads, 24 tokens of context" in told and "parameters" in told
     assert main(["export", "hf", ours, back, "--json"]) == 0
     values = json.loads(capsys.readouterr().out)
     assert values["family"] == "gpt" and values["notes"] == [] and values["output"] == back

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from chainrule.judge.curve import REACH, Curve, crossing, fitted
+from chainrule.judge.curve import REACH, LearningCurve, crossing, fitted
 
 SIZES = np.geomspace(3e3, 1e6, 6)
 SLOW, FAST = (1.5, 20.0, 0.3), (1.0, 60.0, 0.32)  # the second is worse with little data and better with much
@@ -21,14 +21,14 @@ def law(symbols: np.ndarray, floor: float, scale: float, power: float) -> np.nda
 
 def measured(
     truth: tuple[float, float, float], sizes: np.ndarray = SIZES, noise: float = 0.0, seed: int = 0
-) -> Curve:
+) -> LearningCurve:
     bits = law(sizes, *truth) + np.random.default_rng(seed).normal(0, noise, len(sizes))
     found = fitted(zip(sizes.tolist(), bits.tolist(), strict=True))
     assert found is not None
     return found
 
 
-def through(bits: list[float], sizes: np.ndarray = SIZES) -> Curve:
+def through(bits: list[float], sizes: np.ndarray = SIZES) -> LearningCurve:
     found = fitted(zip(sizes[: len(bits)].tolist(), bits, strict=True))
     assert found is not None
     return found
@@ -84,7 +84,7 @@ def test_the_crossing_of_two_laws_is_found_and_only_in_one_direction() -> None:
     assert crossing(slow, fast) is None, "it is ahead from the beginning, and overtakes nobody"
 
 
-def test_a_crossing_beyond_the_data_is_called_a_prophecy() -> None:
+def test_a_crossing_beyond_the_data_is_called_an_extrapolation() -> None:
     few = SIZES[:4]
     found = crossing(measured(FAST, few), measured(SLOW, few))
     assert found is not None and not found.measured and found.low < MEET < found.high
@@ -113,9 +113,9 @@ def test_a_crossing_that_most_draws_do_not_see_is_none() -> None:
     fast, slow = measured(FAST), measured(SLOW)
     never = np.tile([5.0, 60.0, 0.32], (len(fast.draws), 1))
     doubted = np.where(np.arange(len(never))[:, None] % 3 == 0, fast.draws, never)
-    believed = np.where(np.arange(len(never))[:, None] % 3 != 0, fast.draws, never)
+    weights = np.where(np.arange(len(never))[:, None] % 3 != 0, fast.draws, never)
     assert crossing(replace(fast, draws=doubted), slow) is None
-    found = crossing(replace(fast, draws=believed), slow)
+    found = crossing(replace(fast, draws=weights), slow)
     assert found is not None and found.high == math.inf
 
 

@@ -10,10 +10,11 @@ import pytest
 from chainrule.codecs.base import Texts
 from chainrule.codecs.numbers import Numbers, NumbersConfig, parse
 from chainrule.errors import DataError, ModelError
-from chainrule.judge.forecast import Foresight, distributions, foresight, quantiles, season
-from chainrule.models.base import LONG, Model, ModelConfig
+from chainrule.judge.forecast import ForecastScore, distributions, forecast_score, quantiles, season
+from chainrule.models.base import LanguageModel, ModelConfig
 from chainrule.models.ngram import Ngram, NgramConfig
 from chainrule.models.registry import family
+from chainrule.models.windows import LONG
 from chainrule.symbols import BOS, EOS, FIRST
 from tiny import Table, TinyMasked
 
@@ -35,7 +36,7 @@ def table(rows: dict[int, tuple[float, ...]], bins: int) -> Table:
     for last, row in rows.items():
         chances[last, EOS] = 0.1
         chances[last, FIRST:] = 0.9 * np.array(row)
-    return Table(ModelConfig(alphabet=FIRST + bins), chances)
+    return Table(ModelConfig(vocab_size=FIRST + bins), chances)
 
 
 def test_quantiles_lie_inside_bins_in_proportion_and_an_end_does_not_count() -> None:
@@ -58,14 +59,14 @@ def test_a_model_that_knows_no_value_says_that_all_bins_are_alike() -> None:
     assert found[1] == pytest.approx([0.5, 2.0])
 
 
-def some_ids(rng: np.random.Generator, alphabet: int, lengths: list[int]) -> np.ndarray:
-    rows = [[BOS, *rng.integers(FIRST, alphabet, length), EOS] for length in lengths]
+def some_ids(rng: np.random.Generator, vocab_size: int, lengths: list[int]) -> np.ndarray:
+    rows = [[BOS, *rng.integers(FIRST, vocab_size, length), EOS] for length in lengths]
     return np.concatenate(rows).astype(np.int32)
 
 
-def carrying(name: str) -> Model:
+def carrying(name: str) -> LanguageModel:
     model = family(name).tiny()
-    config = replace(model.config, carry=True)
+    config = replace(model.config, stateful=True)
     return type(model).from_arrays(config, model.arrays())
 
 
@@ -75,10 +76,10 @@ def carrying(name: str) -> Model:
     ids=["ngram", "window", "lstm", "gpt", "mix", "carrying"],
 )
 @pytest.mark.parametrize("lengths", [[3, 1, 40, 17, 0, 25], [9, LONG + 200]], ids=["short", "long"])
-def test_what_is_forecast_from_is_what_is_scored(model: Model, lengths: list[int]) -> None:
-    ids = some_ids(np.random.default_rng(0), model.config.alphabet, lengths)
+def test_what_is_forecast_from_is_what_is_scored(model: LanguageModel, lengths: list[int]) -> None:
+    ids = some_ids(np.random.default_rng(0), model.config.vocab_size, lengths)
     logs = np.zeros(len(ids))
-    with model.answering():
+    with model.inference():
         for places, logits in distributions(model, ids, batch=4):
             found = logits.double().log_softmax(1).numpy()
             logs[places] = found[np.arange(len(places)), ids[places]]
@@ -117,7 +118,7 @@ def calibrated(
 
 
 def test_80_of_100_values_lie_where_a_calibrated_model_says() -> None:
-    found = foresight(*calibrated(np.random.default_rng(3), 20, 150))
+    found = forecast_score(*calibrated(np.random.default_rng(3), 20, 150))
     assert found.count == 20 * 149 and 0.78 < found.coverage < 0.82
     assert found.mae < found.naive_mae and found.seasonal_mae is found.season is None
 
@@ -128,8 +129,8 @@ def test_figures_are_what_a_hand_computes() -> None:
         [BOS, FIRST, FIRST + 2, FIRST, FIRST + 1, EOS, BOS, FIRST + 1, EOS, BOS, FIRST, FIRST, EOS]
     )
     values = np.array([0.2, 6.0, 0.3, 2.0, 1.5, 0.5, 0.9])  # quantiles are 0.4, 2.0, 5.4 everywhere
-    found = foresight(model, ids, values, THREE, season=2)
-    assert found == Foresight(
+    found = forecast_score(model, ids, values, THREE, season=2)
+    assert found == ForecastScore(
         mae=pytest.approx((4.0 + 1.7 + 0.0 + 1.1) / 4),
         coverage=0.5,
         naive_mae=pytest.approx((5.8 + 5.7 + 1.7 + 0.4) / 4),
@@ -152,10 +153,10 @@ def test_of_a_noisy_wave_the_season_is_found_and_the_rival_that_knows_it_wins() 
     train, held = np.split(wave(1500, 0.4), [1200])
     texts = Texts.of([" ".join(map(repr, train.tolist()))])
     codec = Numbers.learn(lambda: [texts], NumbersConfig(bins=32))
-    config = NgramConfig(alphabet=codec.size, silent=codec.silent, order=3)
+    config = NgramConfig(vocab_size=codec.size, suppressed=codec.suppressed, order=3)
     model = Ngram.learn(config, encoded(codec, train))
     assert season(*parse(texts)) == 24
-    found = foresight(model, encoded(codec, held), held, codec.bins, season(train))
+    found = forecast_score(model, encoded(codec, held), held, codec.bins, season(train))
     assert found.seasonal_mae is not None and found.seasonal_mae < 0.7 * found.naive_mae
     assert found.mae < found.naive_mae, "a trigram knows whether the wave rises or falls"
     assert 0.65 < found.coverage < 0.95
@@ -192,8 +193,8 @@ def test_where_nothing_comes_round_there_is_no_season() -> None:
 def test_what_cannot_be_judged_is_refused() -> None:
     model = table({BOS: (0.25, 0.5, 0.25)}, 3)
     with pytest.raises(ModelError, match="1 symbols was expected, and 2 came"):
-        foresight(model, np.array([BOS, FIRST, EOS]), np.ones(2), THREE)
+        forecast_score(model, np.array([BOS, FIRST, EOS]), np.ones(2), THREE)
     with pytest.raises(DataError, match="none has two"):
-        foresight(model, np.array([BOS, FIRST, EOS]), np.ones(1), THREE)
+        forecast_score(model, np.array([BOS, FIRST, EOS]), np.ones(1), THREE)
     with pytest.raises(ModelError, match="left to right"):
         list(distributions(TinyMasked.tiny(), np.array([BOS, FIRST, EOS])))

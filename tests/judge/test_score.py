@@ -26,7 +26,7 @@ IMPOSSIBLE = np.array([BOS, RAIN, SNOW, EOS], np.int32)  # it never snows after 
 def test_the_score_of_a_table_is_what_a_hand_computes() -> None:
     found = score_ids(Table.tiny(), WEEK, bytes=12, unknown=1)
     assert found.log2prob == pytest.approx(math.log2(0.5 * 0.6 * 0.1 * 0.3 * 0.2))
-    assert (found.symbols, found.bytes, found.unknown, found.impossible) == (5, 12, 1, 0)
+    assert (found.symbols, found.bytes, found.unknown, found.zero_probability) == (5, 12, 1, 0)
     assert found.perplexity == pytest.approx((0.5 * 0.6 * 0.1 * 0.3 * 0.2) ** (-1 / 5))
     assert found.bits_per_byte == pytest.approx(found.bits / 12)
     assert found.bits_per_symbol == pytest.approx(found.bits / 5)
@@ -34,7 +34,7 @@ def test_the_score_of_a_table_is_what_a_hand_computes() -> None:
 
 def test_the_impossible_costs_infinitely_much_and_is_counted() -> None:
     found = score_ids(Table.tiny(), np.concatenate([WEEK, IMPOSSIBLE, IMPOSSIBLE]))
-    assert found.impossible == 2
+    assert found.zero_probability == 2
     assert found.perplexity == found.bits == found.bits_per_symbol == math.inf
     assert (found + found).perplexity == math.inf
 
@@ -53,7 +53,7 @@ def test_a_hopeless_score_is_infinite_instead_of_an_error() -> None:
 def test_scores_add_up_field_by_field(parts: list[tuple[float, int, int, int, int]]) -> None:
     total = sum((Score(*part) for part in parts), Score())
     assert total.log2prob == pytest.approx(sum(part[0] for part in parts))
-    counts = (total.symbols, total.bytes, total.unknown, total.impossible)
+    counts = (total.symbols, total.bytes, total.unknown, total.zero_probability)
     assert counts == tuple(sum(part[at] for part in parts) for at in range(1, 5))
 
 
@@ -100,7 +100,7 @@ def test_scores_of_each_sequence_are_those_of_the_sequences_alone() -> None:
     assert measure_each(ids[:0], logs[:0]) == []
 
 
-COUNTS = ("symbols", "impossible", "known")
+COUNTS = ("symbols", "zero_probability", "known")
 
 
 def test_memory_mapped_ids_are_scored_in_pieces(tmp_path: Path) -> None:

@@ -13,10 +13,15 @@ import torch
 from torch import Tensor
 
 from chainrule.decode import beam as beam_module
-from chainrule.decode.beam import Hypothesis, beam
+from chainrule.decode import cursor as cursor_module
+from chainrule.decode import sample as sample_module
+from chainrule.decode.beam import SearchResult, search
+from chainrule.decode.config import Constraints
 from chainrule.decode.cursor import Cursor, advance
+from chainrule.decode.sample import Luck, Steps, sample
 from chainrule.judge.score import Score, score_ids
-from chainrule.models.base import Model, State
+from chainrule.models.base import LanguageModel
+from chainrule.models.state import State
 from chainrule.symbols import PAD
 from laws.case import TINY, Case
 from tiny import TinyAttention, TinyMasked, TinyRecurrent, TinyTranslator
@@ -78,7 +83,7 @@ class Unmoved(Translating):
 
     def select(self, rows: Tensor) -> Self:
         return replace(
-            super().select(rows), memory=self.memory.select(torch.arange(len(rows)) % len(self.vector))
+            super().select(rows), source=self.source.select(torch.arange(len(rows)) % len(self.vector))
         )
 
 
@@ -87,11 +92,11 @@ class MemoryForgotten(TinyTranslator):
 
     def start(self, batch: int, source: Any = None) -> Translating:
         state = super().start(batch, source)
-        return Unmoved(state.vector, state.memory)
+        return Unmoved(state.vector, state.source)
 
     def read(self, tokens: Tensor, state: Translating) -> tuple[Tensor, Translating]:
         hidden, state = super().read(tokens, state)
-        return hidden, Unmoved(state.vector, state.memory)
+        return hidden, Unmoved(state.vector, state.source)
 
 
 class RowsMixed(TinyRecurrent):
@@ -105,7 +110,7 @@ class RowsMixed(TinyRecurrent):
 class Loud(TinyRecurrent):
     """PAD, BOS and MASK can be spoken."""
 
-    def hush(self, logits: Tensor) -> Tensor:
+    def suppress(self, logits: Tensor) -> Tensor:
         return logits
 
 
@@ -149,31 +154,70 @@ class Detached(TinyRecurrent):
     """The loss does not reach the weights below the logits, which themselves say nothing."""
 
     def logits(self, hidden: Tensor) -> Tensor:
-        return self.hush(0.0 * self.output(hidden))
+        return self.suppress(0.0 * self.output(hidden))
 
 
-def beam_not_reordered(*args: Any, **options: Any) -> list[Hypothesis]:
+def beam_not_reordered(*args: Any) -> list[SearchResult]:
     """The memory of another hypothesis is continued."""
 
-    def unmoved(model: Model, cursor: Cursor, rows: Tensor, ids: Tensor) -> Cursor:
-        return advance(model, cursor, torch.arange(len(rows)) % len(cursor.logs), ids)
+    def unmoved(model: LanguageModel, cursor: Cursor, rows: Tensor, tokens: Tensor) -> Cursor:
+        return advance(model, cursor, torch.arange(len(rows)) % len(cursor.logits), tokens)
 
     with patch.object(beam_module, "advance", unmoved):
-        return beam(*args, **options)
+        return search(*args)
 
 
-def beam_never_finishing(*args: Any, **options: Any) -> list[Hypothesis]:
+def beam_never_finishing(model: LanguageModel, prompts: Any, config: Any, *_: Any) -> list[SearchResult]:
     """What has ended is continued."""
-    return beam(*args, **{**options, "stop": ()})
+    return search(model, prompts, config, Constraints(stop=()))
 
 
-def beam_of_finished_only(*args: Any, **options: Any) -> list[Hypothesis]:
+def beam_of_finished_only(*args: Any) -> list[SearchResult]:
     """What reached the longest length unfinished is thrown away."""
-    found = beam(*args, **options)
-    return [one for one in found if one.finished] or found
+    finished = [tuple(one for one in found.hypotheses if one.finished) for found in search(*args)]
+    return [
+        replace(all, hypotheses=some or all.hypotheses)
+        for all, some in zip(search(*args), finished, strict=True)
+    ]
 
 
-def mean_of_means(model: Model, ids: np.ndarray, bytes: int = 0, unknown: int = 0, **options: int) -> Score:
+def beam_over_all_prompts(model: LanguageModel, prompts: Any, config: Any, *rest: Any) -> list[SearchResult]:
+    """The prompts share one beam: the best hypotheses of all of them are kept."""
+    found = search(model, prompts, config, *rest)
+    best = sorted((one.value for all in found for one in all.hypotheses), reverse=True)[: config.beam]
+    return [
+        replace(all, hypotheses=tuple(one for one in all.hypotheses if one.value >= best[-1]))
+        for all in found
+    ]
+
+
+def padding_continued(*args: Any) -> Steps:
+    """What follows the padding of a short prompt is predicted, not what follows the prompt."""
+
+    def last_column(model: LanguageModel, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        hidden, state = model.read(tokens, state)
+        return model.logits(hidden[:, -1:])[:, 0].detach(), state
+
+    with patch.object(cursor_module, "_read", last_column):
+        return iter(list(sample(*args)))
+
+
+class OneLuck(Luck):
+    """All rows draw from one generator."""
+
+    def draw(self, row: int, count: int = 1) -> Tensor:
+        return super().draw(0, count)
+
+
+def luck_shared(*args: Any) -> Steps:
+    """What a row draws depends on how many rows there are."""
+    with patch.object(sample_module, "Luck", OneLuck):
+        return iter(list(sample(*args)))
+
+
+def mean_of_means(
+    model: LanguageModel, ids: np.ndarray, bytes: int = 0, unknown: int = 0, **options: int
+) -> Score:
     """The average of the averages of batches."""
     begins = [*np.flatnonzero(ids == ids[0]), len(ids)]
     step = options.get("batch", 64)
@@ -192,7 +236,7 @@ class Bug:
     caught_by: Sequence[str]  # two digits each
 
 
-def broken(name: str, kind: type[Model], like: str, *caught_by: str) -> Bug:
+def broken(name: str, kind: type[LanguageModel], like: str, *caught_by: str) -> Bug:
     """A tiny model gone wrong."""
     return Bug(replace(CORRECT[like], name=name, make=kind.tiny), caught_by)
 
@@ -212,9 +256,12 @@ BUGS = [
     broken("padding seen by a masked model", PaddingSeen, "masked", "06", "11"),
     broken("a state field forgotten in select", CountForgotten, "attention", "07"),
     broken("the memory forgotten in select", MemoryForgotten, "translator", "07"),
-    around("beam not reordered", "recurrent", "09", "10", beam=beam_not_reordered),
-    around("finished hypotheses extended", "recurrent", "08", "10", beam=beam_never_finishing),
-    around("unfinished hypotheses lost", "recurrent", "10", beam=beam_of_finished_only),
+    around("beam not reordered", "recurrent", "09", "10", search=beam_not_reordered),
+    around("finished hypotheses extended", "recurrent", "08", "10", search=beam_never_finishing),
+    around("unfinished hypotheses lost", "recurrent", "10", search=beam_of_finished_only),
+    around("one beam for all prompts", "recurrent", "15", search=beam_over_all_prompts),
+    around("padding continued", "attention", "15", sample=padding_continued),
+    around("one generator for all rows", "table", "15", sample=luck_shared),
     around("mean of batch means", "recurrent", "11", score=mean_of_means),
     broken("an array not saved", BiasLost, "recurrent", "12"),
     broken("nothing to learn by", Detached, "recurrent", "13"),

@@ -10,13 +10,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from chainrule.decode.beam import beam
+from chainrule.decode.beam import search
+from chainrule.decode.sample import sample
 from chainrule.judge.score import score_ids
-from chainrule.models.base import Model, State, log_total
+from chainrule.models.base import LanguageModel, log_total
 from chainrule.models.neural import Neural
 from chainrule.models.registry import families, family
+from chainrule.models.state import State
 from chainrule.symbols import BOS, EOS, FIRST, MASK, PAD
-from tiny import Table, TinyAttention, TinyMasked, TinyRecurrent, TinyTranslator
+from tiny import Table, TinyAttention, TinyMasked, TinyRecurrent, TinyTransformer, TinyTranslator
 
 Rows = list[list[int]]
 
@@ -26,33 +28,34 @@ class Case:
     """One instance to hold against the laws; a deliberate bug is a case with one part replaced."""
 
     name: str
-    make: Callable[[], Model]
-    learn: Callable[[Case, Rows], Model]  # a model of the same kind that has learnt these rows
+    make: Callable[[], LanguageModel]
+    learn: Callable[[Case, Rows], LanguageModel]  # a model of the same kind that has learnt these rows
     source: Callable[[Sequence[int]], Any] | None = None  # one source for each of the rows named
-    beam: Callable[..., Any] = beam
+    search: Callable[..., Any] = search
+    sample: Callable[..., Any] = sample
     score: Callable[..., Any] = score_ids
 
     def given(self, rows: Sequence[int]) -> Any:
         """The source of these rows, if the model wants any."""
         return self.source(rows) if self.source else None
 
-    def start(self, model: Model, rows: int | Sequence[int]) -> State:
+    def start(self, model: LanguageModel, rows: int | Sequence[int]) -> State:
         """The memory of rows that have read nothing but their source."""
         names = range(rows) if isinstance(rows, int) else rows
         return model.start(len(names), self.given(names))
 
 
-def data_symbols(model: Model) -> list[int]:
+def data_symbols(model: LanguageModel) -> list[int]:
     """The symbols of the data that the model may speak."""
-    return [id for id in range(FIRST, model.config.alphabet) if id not in model.config.silent]
+    return [id for id in range(FIRST, model.config.vocab_size) if id not in model.config.suppressed]
 
 
-def spoken(model: Model) -> list[int]:
+def spoken(model: LanguageModel) -> list[int]:
     """Everything the model may speak, EOS included."""
-    return [id for id in range(model.config.alphabet) if id not in model.config.silent]
+    return [id for id in range(model.config.vocab_size) if id not in model.config.suppressed]
 
 
-def random_rows(model: Model, lengths: Sequence[int], seed: int = 0) -> Rows:
+def random_rows(model: LanguageModel, lengths: Sequence[int], seed: int = 0) -> Rows:
     """Rows `BOS x_1 … x_n` of these lengths."""
     rng = np.random.default_rng(seed)
     return [[BOS, *rng.choice(data_symbols(model), length).tolist()] for length in lengths]
@@ -78,7 +81,7 @@ def masked(rows: Rows) -> tuple[Tensor, Tensor]:
     return padded(tokens), padded(targets)
 
 
-def predictions(model: Model, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+def predictions(model: LanguageModel, tokens: Tensor, state: State) -> tuple[Tensor, State]:
     """Log-probabilities of everything at every position (B, T, V), and the new memory."""
     with torch.no_grad():
         hidden, state = model.read(tokens, state)
@@ -87,7 +90,7 @@ def predictions(model: Model, tokens: Tensor, state: State) -> tuple[Tensor, Sta
     return logits - log_total(logits)[..., None], state
 
 
-def teach(case: Case, rows: Rows) -> Model:
+def teach(case: Case, rows: Rows) -> LanguageModel:
     """Gradient models: a hundred steps of Adam on one batch."""
     model = case.make()
     assert isinstance(model, Neural)
@@ -100,7 +103,7 @@ def teach(case: Case, rows: Rows) -> Model:
     return model
 
 
-def likelihood(case: Case, model: Model, rows: Rows) -> Tensor:
+def likelihood(case: Case, model: LanguageModel, rows: Rows) -> Tensor:
     """Mean log-probability of the symbols of these rows, as a model of its kind is taught."""
     if model.reads == "both":
         tokens, targets = masked(rows)
@@ -112,7 +115,7 @@ def likelihood(case: Case, model: Model, rows: Rows) -> Tensor:
     return found.sum() / (targets != PAD).sum()
 
 
-def count(case: Case, rows: Rows) -> Model:
+def count(case: Case, rows: Rows) -> LanguageModel:
     """Counting models: one pass over the data, by the family's own `learn(config, ids)`."""
     model = case.make()
     return type(model).learn(model.config, flat(rows))  # type: ignore[attr-defined, no-any-return]
@@ -133,6 +136,7 @@ TINY = [
     Case("recurrent", TinyRecurrent.tiny, teach),
     Case("attention", TinyAttention.tiny, teach),
     Case("translator", TinyTranslator.tiny, teach, tiny_sources),
+    Case("transformer", TinyTransformer.tiny, teach, tiny_sources),
     Case("masked", TinyMasked.tiny, teach),
 ]
 CASES = [*TINY, *(_family_case(name) for name in families())]

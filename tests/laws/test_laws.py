@@ -16,8 +16,8 @@ def test_the_law_is_kept(law: Law, case: Case) -> None:
     law(case)
 
 
-def test_there_are_fourteen_laws() -> None:
-    assert len(LAWS) == 14
+def test_there_are_fifteen_laws() -> None:
+    assert len(LAWS) == 15
 
 
 def test_every_registered_family_is_held_to_the_laws() -> None:

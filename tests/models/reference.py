@@ -38,7 +38,7 @@ class Reference:
         return {g: plain.get(g, len(left[g])) for g in self.seen}
 
     def children(self, counts: dict[Ngram, int], history: Ngram) -> dict[int, int]:
-        """What followed a history, among the symbols that may be spoken."""
+        """What followed a history, among the symbols that may be predicted."""
         size = len(history)
         found = {g[-1]: c for g, c in counts.items() if len(g) == size + 1 and g[:size] == history}
         return {symbol: c for symbol, c in found.items() if symbol in self.speakable}

@@ -2,35 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as some
-from torch import Tensor
 
 from chainrule.errors import ModelError
-from chainrule.models.base import Memory, Model, State, carried, log_total, stretches
+from chainrule.models.base import LanguageModel, log_total
+from chainrule.models.windows import carried, stretches
 from chainrule.symbols import BOS, EOS, PAD
 from tiny import Table, TinyMasked, TinyRecurrent
 from tiny.table import SUN
-
-
-@dataclass(frozen=True)
-class Nested(State):
-    layers: tuple[Tensor, ...]
-    memory: Memory
-    nothing: Tensor | None = None
-
-
-def test_select_reaches_tuples_memories_and_nothing() -> None:
-    memory = Memory(torch.arange(6.0).reshape(3, 2, 1), torch.ones(3, 2, dtype=torch.bool))
-    state = Nested((torch.arange(3), torch.arange(3) * 10), memory).select(torch.tensor([2, 0]))
-    assert [layer.tolist() for layer in state.layers] == [[2, 0], [20, 0]]
-    assert state.memory.vectors[:, 0, 0].tolist() == [4.0, 0.0]
-    assert state.nothing is None
 
 
 @given(some.lists(some.integers(0, 40), max_size=6), some.one_of(some.none(), some.integers(2, 9)))
@@ -41,15 +24,15 @@ def test_stretches_read_every_symbol_afresh_once_and_never_too_many(
     assert context is None or (cut.length <= context).all()
     for sequence, length in enumerate(lengths):
         mine = cut.sequence == sequence
-        rows = zip(cut.offset[mine], cut.fresh[mine], cut.length[mine], strict=True)
-        read = [place for offset, fresh, size in rows for place in range(offset + fresh, offset + size)]
+        rows = zip(cut.offset[mine], cut.seen[mine], cut.length[mine], strict=True)
+        read = [place for offset, seen, size in rows for place in range(offset + seen, offset + size)]
         assert read == list(range(length))
 
 
 @given(some.integers(2, 9), some.integers(10, 40))
 def test_what_is_read_again_is_the_recent_past(context: int, length: int) -> None:
     cut = stretches(np.array([length]), context)
-    assert (cut.fresh[1:] == carried(context) + 1).all()
+    assert (cut.seen[1:] == carried(context) + 1).all()
 
 
 def test_a_context_of_one_symbol_is_refused() -> None:
@@ -96,9 +79,12 @@ def test_a_seeded_model_depends_on_its_seed_alone() -> None:
     assert not torch.equal(one.output.weight, other.output.weight)
 
 
-def test_a_family_without_a_tiny_instance_is_told_to_define_one() -> None:
-    with pytest.raises(NotImplementedError, match="define `tiny"):
-        Model.tiny()
+def test_what_a_family_leaves_out_is_named_when_one_is_made() -> None:
+    class Forgetful(LanguageModel):
+        pass
+
+    with pytest.raises(TypeError, match=r"abstract methods.*logits"):
+        Forgetful()  # type: ignore[abstract]
 
 
 def test_parameters_are_counted() -> None:

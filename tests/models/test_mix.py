@@ -48,19 +48,20 @@ def test_weights_that_do_not_sum_to_one_are_refused() -> None:
 
 
 def test_a_cache_counts_what_was_said_lately() -> None:
-    model = Cache(CacheConfig(alphabet=FIRST + 2, size=2, spread=0.5))
+    model = Cache(CacheConfig(vocab_size=FIRST + 2, size=2, spread=0.5))
     ids = np.array([BOS, A, A, B, A, EOS], np.int32)
-    even = 1 / 4  # EOS, UNK and two symbols may be spoken
+    even = 1 / 4  # EOS, UNK and two symbols may be predicted
     shares = [even, 0.5 * even + 0.5, 0.5 * even, 0.5 * even + 0.25, 0.5 * even]
     np.testing.assert_allclose(np.exp(model.score_ids(ids))[1:], shares, rtol=1e-5)
 
 
 def test_a_cache_remembers_across_sequences_only_if_told_to() -> None:
     ids = np.array([BOS, A, EOS, BOS, A, EOS], np.int32)
-    carried, anew = (
-        Cache(CacheConfig(alphabet=FIRST + 2, carry=carry)).score_ids(ids)[4] for carry in (True, False)
+    carried, restarted = (
+        Cache(CacheConfig(vocab_size=FIRST + 2, stateful=stateful)).score_ids(ids)[4]
+        for stateful in (True, False)
     )
-    assert carried > anew
+    assert carried > restarted
 
 
 def test_models_of_one_codec_are_mixed_saved_and_loaded(tmp_path: Path) -> None:

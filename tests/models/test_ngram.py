@@ -14,6 +14,7 @@ from chainrule.models.ngram import Ngram, NgramConfig
 from chainrule.models.ngram.estimate import SMOOTHINGS
 from chainrule.models.ngram.space import Space
 from chainrule.models.ngram.trie import Trie, count_ngrams
+from chainrule.nn.tap import listening
 from chainrule.symbols import BOS, EOS, FIRST, UNK
 from models.reference import Reference, count
 
@@ -24,8 +25,8 @@ def flat(*rows: list[int]) -> np.ndarray:
     return np.array([symbol for row in rows for symbol in (BOS, *row, EOS)], np.int32)
 
 
-def fit(*rows: list[int], alphabet: int = FIRST + 3, **options: object) -> Ngram:
-    return Ngram.learn(NgramConfig(alphabet=alphabet, **options), flat(*rows))  # type: ignore[arg-type]
+def fit(*rows: list[int], vocab_size: int = FIRST + 3, **options: object) -> Ngram:
+    return Ngram.learn(NgramConfig(vocab_size=vocab_size, **options), flat(*rows))  # type: ignore[arg-type]
 
 
 def probability(model: Ngram, *symbols: int) -> float:
@@ -48,8 +49,8 @@ rows_of = st.lists(st.lists(st.integers(FIRST, FIRST + 3), max_size=7), min_size
 
 @settings(max_examples=60, deadline=None)
 @given(rows_of, st.integers(1, 9), st.sampled_from([FIRST + 4, 300, 70_000]))
-def test_every_ngram_is_counted_and_linked(rows: list[list[int]], order: int, alphabet: int) -> None:
-    trie = count_ngrams(flat(*rows), alphabet, order, Space())
+def test_every_ngram_is_counted_and_linked(rows: list[list[int]], order: int, vocab_size: int) -> None:
+    trie = count_ngrams(flat(*rows), vocab_size, order, Space())
     assert named(trie) == dict(count([[BOS, *row, EOS] for row in rows], order))
 
 
@@ -65,21 +66,21 @@ def test_large_groups_are_sorted_too() -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(rows_of, st.integers(1, 5), st.sampled_from([FIRST + 4, 5_000]))
-def test_a_memory_limit_changes_nothing(rows: list[list[int]], order: int, alphabet: int) -> None:
-    whole = fit(*rows, alphabet=alphabet, order=order)
-    parts = fit(*rows, alphabet=alphabet, order=order, memory=1_000_000)
+def test_a_memory_limit_changes_nothing(rows: list[list[int]], order: int, vocab_size: int) -> None:
+    whole = fit(*rows, vocab_size=vocab_size, order=order)
+    parts = fit(*rows, vocab_size=vocab_size, order=order, memory=1_000_000)
     for name, array in whole.arrays().items():
         np.testing.assert_array_equal(array, parts.arrays()[name], err_msg=name)
 
 
-@pytest.mark.parametrize("alphabet", [FIRST + 4, 3_000])
-def test_many_parts_give_the_same_model_to_the_bit(alphabet: int) -> None:
+@pytest.mark.parametrize("vocab_size", [FIRST + 4, 3_000])
+def test_many_parts_give_the_same_model_to_the_bit(vocab_size: int) -> None:
     rng = np.random.default_rng(1)
     rows = [
-        (FIRST + rng.zipf(1.5, size) % (alphabet - FIRST)).tolist() for size in rng.integers(0, 60, 1_000)
+        (FIRST + rng.zipf(1.5, size) % (vocab_size - FIRST)).tolist() for size in rng.integers(0, 60, 1_000)
     ]
-    whole = fit(*rows, alphabet=alphabet, order=4)
-    parts = fit(*rows, alphabet=alphabet, order=4, memory=1_000_000)
+    whole = fit(*rows, vocab_size=vocab_size, order=4)
+    parts = fit(*rows, vocab_size=vocab_size, order=4, memory=1_000_000)
     for name, array in whole.arrays().items():
         np.testing.assert_array_equal(array, parts.arrays()[name], err_msg=name)
 
@@ -109,8 +110,8 @@ def test_every_probability_equals_the_formula(smoothing: str, order: int) -> Non
     rows = [(FIRST + rng.integers(0, 3, size)).tolist() for size in rng.integers(0, 6, 30)]
     model = fit(*rows, order=order, smoothing=smoothing, k=0.5)
     discounts = _discounts_of(model, rows)
-    spoken = [EOS, UNK, A, B, C]
-    slow = Reference([[BOS, *row, EOS] for row in rows], order, spoken, discounts)
+    predicted = [EOS, UNK, A, B, C]
+    slow = Reference([[BOS, *row, EOS] for row in rows], order, predicted, discounts)
     for row in [[A, B, C, A], [C, C], [], [UNK, A]]:
         logs = model.score_ids(flat(row))
         expected = [slow.p(smoothing, s, (BOS, *row)[: i + 1], 0.5) for i, s in enumerate([*row, EOS])]
@@ -120,8 +121,8 @@ def test_every_probability_equals_the_formula(smoothing: str, order: int) -> Non
 def _discounts_of(model: Ngram, rows: list[list[int]]) -> list[list[float]]:
     from chainrule.models.ngram.estimate import estimate
 
-    trie = count_ngrams(flat(*rows), model.config.alphabet, model.config.order, Space())
-    return estimate(trie, ~model.silent, model.config.smoothing, 0.5, None, Space()).discounts
+    trie = count_ngrams(flat(*rows), model.config.vocab_size, model.config.order, Space())
+    return estimate(trie, ~model.suppressed, model.config.smoothing, 0.5, None, Space()).discounts
 
 
 def test_kneser_ney_discounts_are_those_of_chen_and_goodman() -> None:
@@ -147,7 +148,7 @@ def test_probabilities_sum_to_one_after_every_history(
 ) -> None:
     import torch
 
-    model = fit(*rows, alphabet=FIRST + 5, order=order, smoothing=smoothing, prune=prune)
+    model = fit(*rows, vocab_size=FIRST + 5, order=order, smoothing=smoothing, prune=prune)
     history = torch.from_numpy(flat(*rows, [FIRST + 4, A, B]).astype(np.int64))[None]
     hidden, _ = model.read(history, model.start(1))
     totals = model.logits(hidden).double().exp().sum(-1)
@@ -173,10 +174,54 @@ def test_an_order_out_of_range_is_refused() -> None:
         NgramConfig(order=10)
 
 
-def test_facts_tell_the_length_of_the_ngram_used() -> None:
+def test_who_listens_hears_the_length_of_the_ngram_used() -> None:
     model = fit([A, B, C], [A, B, B], order=3)
-    orders = model.facts(flat([A, B, A]))["order"]
-    assert orders.tolist()[1:] == [2, 3, 1, 1]
+    with listening(model) as heard:
+        model.score_ids(flat([A, B, A]))
+    [orders] = heard["order"]
+    assert orders.tolist() == [0, 2, 3, 1, 1]
+
+
+@settings(max_examples=60, deadline=None)
+@given(rows_of, rows_of, st.integers(1, 5))
+def test_the_order_used_is_that_of_the_longest_ngram_seen(
+    rows: list[list[int]], asked: list[list[int]], order: int
+) -> None:
+    model, seen = (
+        fit(*rows, vocab_size=FIRST + 4, order=order),
+        count([[BOS, *row, EOS] for row in rows], order),
+    )
+    with listening(model, "order") as heard:
+        model.score_ids(flat(*asked))
+    expected = []
+    for whole in ([BOS, *row, EOS] for row in asked):
+        for end in range(2, len(whole) + 1):
+            known = [n for n in range(1, order + 1) if n <= end and tuple(whole[end - n : end]) in seen]
+            expected.append(max(known, default=1))
+    [orders] = heard["order"]
+    assert orders[flat(*asked) != BOS].tolist() == expected
+
+
+@pytest.mark.parametrize("smoothing", ["kneser-ney", "add-k"])
+def test_orders_come_in_the_order_of_the_ids_whatever_the_threads(
+    smoothing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from chainrule.models.ngram import family
+
+    model = fit([A, B, C], [A, B, B], order=3, smoothing=smoothing)
+    rows = [[A, B, C, B], [B], [C, C, A, B]] * 20
+    expected = []
+    for row in rows:
+        with listening(model, "order") as heard:
+            alone = model.score_ids(flat(row))
+        expected += heard["order"][0].tolist()
+        np.testing.assert_array_equal(alone, model.score_ids(flat(row)))
+    monkeypatch.setattr(family, "PIECE", 16)
+    monkeypatch.setenv("CHAINRULE_THREADS", "2")
+    with listening(model, "order") as heard:
+        model.score_ids(flat(*rows))
+    [together] = heard["order"]
+    assert together.tolist() == expected
 
 
 def test_pieces_for_threads_hold_whole_sequences(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,7 +238,7 @@ def test_pieces_for_threads_hold_whole_sequences(monkeypatch: pytest.MonkeyPatch
 def test_an_open_vocabulary_keeps_something_for_the_unknown() -> None:
     model = fit([A, B, C], [A, B, B], order=2)
     assert probability(model, UNK) > 0
-    closed = fit([A, B, C], [A, B, B], order=2, silent=(0, BOS, UNK, 4))
+    closed = fit([A, B, C], [A, B, B], order=2, suppressed=(0, BOS, UNK, 4))
     assert probability(closed, UNK) == 0
     assert math.isclose(np.exp(closed.logs_of(np.arange(1, 1 + FIRST + 3))).sum(), 1, rel_tol=1e-5)
 
@@ -226,7 +271,7 @@ def test_arrays_of_the_wrong_size_are_refused(name: str) -> None:
         Ngram(model.config, {other: array for other, array in arrays.items() if other != name})
 
 
-def test_ids_outside_the_alphabet_are_refused() -> None:
+def test_ids_outside_the_vocabulary_are_refused() -> None:
     with pytest.raises(ModelError, match="0 to 7"):
         fit([A, B, C], order=3).score_ids(np.array([BOS, 8, EOS], np.int32))
     with pytest.raises(ModelError, match="0 to 7"):
@@ -236,11 +281,11 @@ def test_ids_outside_the_alphabet_are_refused() -> None:
 def test_a_forecast_from_a_sample_is_near_what_the_whole_needs() -> None:
     rng = np.random.default_rng(0)
     ids = flat(*[(FIRST + rng.zipf(1.3, 20) % 5_000).tolist() for _ in range(20_000)])
-    alphabet = FIRST + 5_000
+    vocab_size = FIRST + 5_000
     sample = ids[: len(ids) // 8 // 22 * 22]
     symbols = int((ids != BOS).sum())
-    costs = Ngram.forecasts(sample, alphabet, symbols)
-    exact = Ngram.forecasts(ids, alphabet, symbols)
+    costs = Ngram.cost_forecasts(sample, vocab_size, symbols)
+    exact = Ngram.cost_forecasts(ids, vocab_size, symbols)
     for name, cost in costs.items():
         assert cost.memory == pytest.approx(exact[name].memory, rel=0.25)
         assert cost.seconds == pytest.approx(exact[name].seconds, rel=0.25)
@@ -253,11 +298,11 @@ def test_the_order_is_chosen_on_what_was_held_out() -> None:
     for i in range(2, len(chain)):  # each symbol depends on the two before it, and nothing else
         chain[i] = (chain[i - 1] * 3 + chain[i - 2] + (rng.random() < 0.1)) % 5
     valid = flat((FIRST + chain[-500:]).tolist())
-    config = NgramConfig(alphabet=FIRST + 5)
+    config = NgramConfig(vocab_size=FIRST + 5)
     model = Ngram.learn(config, flat((FIRST + chain[:3_000]).tolist()), valid=valid)
     assert model.config.order == 3
     assert "order 3" in model.notes[0]
 
 
 def test_without_anything_held_out_a_usual_order_is_taken() -> None:
-    assert Ngram.learn(NgramConfig(alphabet=FIRST + 3), flat([A, B, C])).config.order == 7
+    assert Ngram.learn(NgramConfig(vocab_size=FIRST + 3), flat([A, B, C])).config.order == 7

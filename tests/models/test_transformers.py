@@ -12,20 +12,22 @@ from chainrule.errors import ConfigError
 from chainrule.models.bert import Bert, BertConfig
 from chainrule.models.gpt import Gpt, GptConfig
 from chainrule.nn.tap import listening
-from chainrule.symbols import BOS, EOS, FOLLOWS, MASK, PAD, STRANGER
+from chainrule.symbols import BOS, EOS, MASK, PAD
+from chainrule.tasks.masked import FOLLOWS, Masked
+from losses import loss
 
 ROW = torch.tensor([[BOS, 5, 6, 7, 8, 5]])
 
 
 def gpt(**options: Any) -> Gpt:
     model = Gpt.seeded(
-        GptConfig(**{"alphabet": 9, "layers": 2, "width": 8, "heads": 2, "context": 12, **options}), 3
+        GptConfig(**{"vocab_size": 9, "layers": 2, "width": 8, "heads": 2, "context": 12, **options}), 3
     )
     return loud(model)
 
 
 def bert(**options: Any) -> Bert:
-    made = BertConfig(**{"alphabet": 9, "layers": 2, "width": 8, "heads": 2, "context": 12, **options})
+    made = BertConfig(**{"vocab_size": 9, "layers": 2, "width": 8, "heads": 2, "context": 12, **options})
     return loud(Bert.seeded(made, 3))
 
 
@@ -39,10 +41,10 @@ def loud(model: Any) -> Any:
 
 
 @pytest.mark.parametrize("positions", ["rotary", "learned", "sinusoidal"])
-@pytest.mark.parametrize("norm", ["first", "last"])
+@pytest.mark.parametrize("norm", ["pre", "post"])
 def test_rows_of_unequal_length_go_on_as_if_alone(positions: str, norm: str) -> None:
     model = gpt(positions=positions, norm=norm)
-    with model.answering():
+    with model.inference():
         rows = torch.tensor([[BOS, 5, 6, 7], [BOS, 8, PAD, PAD]])
         _, state = model.read(rows, model.start(2))
         found, _ = model.read(torch.tensor([[8], [6]]), state)
@@ -54,7 +56,7 @@ def test_rows_of_unequal_length_go_on_as_if_alone(positions: str, norm: str) -> 
 @pytest.mark.parametrize("positions", ["rotary", "learned", "sinusoidal"])
 def test_places_matter(positions: str) -> None:
     model = gpt(positions=positions)
-    with model.answering():
+    with model.inference():
         one, _ = model.read(torch.tensor([[BOS, 5, 6, 7]]), model.start(1))
         other, _ = model.read(torch.tensor([[BOS, 6, 5, 7]]), model.start(1))
     assert not torch.allclose(one[0, -1], other[0, -1], atol=1e-3)
@@ -62,11 +64,9 @@ def test_places_matter(positions: str) -> None:
 
 def test_attention_can_be_looked_at_in_every_layer() -> None:
     for model in (gpt(), bert()):
-        with model.answering(), listening(model) as heard:
+        with model.inference(), listening(model) as heard:
             model.read(ROW, model.start(1))
-        assert [heard[f"blocks.{layer}.attention.attention"][0].shape for layer in (0, 1)] == [
-            (1, 2, 6, 6)
-        ] * 2
+        assert [heard[f"blocks.{layer}.attention.weights"][0].shape for layer in (0, 1)] == [(1, 2, 6, 6)] * 2
 
 
 def test_a_longer_text_than_it_holds_is_scored_in_stretches() -> None:
@@ -86,12 +86,12 @@ def test_a_longer_text_than_it_holds_is_scored_in_stretches() -> None:
 )
 def test_sizes_that_do_not_fit_are_refused(options: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigError, match=words):
-        Gpt(GptConfig(alphabet=9, **options))
+        Gpt(GptConfig(vocab_size=9, **options))
 
 
-def test_both_sides_of_a_hole_matter() -> None:
+def test_both_sides_of_a_mask_matter() -> None:
     model = bert()
-    with model.answering():
+    with model.inference():
         guesses = [
             model.logits(model.read(torch.tensor([[BOS, before, MASK, after, EOS]]), model.start(1))[0])[0, 2]
             for before, after in ((5, 6), (7, 6), (5, 7))
@@ -102,30 +102,29 @@ def test_both_sides_of_a_hole_matter() -> None:
 
 def test_the_second_sentence_is_told_apart_from_the_first() -> None:
     model = bert()
-    with model.answering():
+    with model.inference():
         before = model.read(torch.tensor([[BOS, 5, EOS, 6, EOS]]), model.start(1))[0]
-        torch.nn.init.zeros_(model.sides.weight)
+        torch.nn.init.zeros_(model.segments.weight)
         after = model.read(torch.tensor([[BOS, 5, EOS, 6, EOS]]), model.start(1))[0]
     assert not torch.allclose(before, after, atol=1e-3)
 
 
-def test_pairs_are_learnt_beside_the_holes() -> None:
-    model = bert(pairs=True).train()
+def test_pairs_are_learnt_beside_the_masks() -> None:
+    model, task = bert().train(), Masked(next_sentence=True)
     tokens = torch.tensor([[BOS, MASK, EOS, 6, EOS], [BOS, 7, EOS, MASK, EOS]])
-    holes = torch.tensor([[PAD, 5, PAD, PAD, PAD], [PAD, PAD, PAD, 8, PAD]])
-    asked = holes.clone()
-    asked[:, 0] = torch.tensor([STRANGER, FOLLOWS])
-    plain, paired = (model.loss(tokens, targets, model.start(2))[0] for targets in (holes, asked))
-    told = model.follows(model.pooled(model.read(tokens, model.start(2))[0]))
+    masks = torch.tensor([[PAD, 5, PAD, PAD, PAD], [PAD, PAD, PAD, 8, PAD]])
+    asked = {FOLLOWS: torch.tensor([0, 1])}
+    plain, paired = (loss(model, tokens, masks, model.start(2), task, **more)[0] for more in ({}, asked))
+    told = model.next_sentence(model.pooled(model.read(tokens, model.start(2))[0]))
     expected = torch.nn.functional.cross_entropy(told, torch.tensor([0, 1]), reduction="sum")
     torch.testing.assert_close(paired - plain, expected, rtol=1e-4, atol=1e-4)
 
 
-def test_the_loss_of_holes_is_what_scoring_them_says() -> None:
+def test_the_loss_of_masks_is_what_scoring_them_says() -> None:
     model = bert()
     tokens = torch.tensor([[BOS, MASK, 6, EOS, PAD], [BOS, 7, 8, MASK, EOS]])
     targets = torch.tensor([[PAD, 5, PAD, PAD, PAD], [PAD, PAD, PAD, 8, PAD]])
-    loss, _ = model.loss(tokens, targets, model.start(2))
-    with model.answering():
+    nats, _ = loss(model, tokens, targets, model.start(2), Masked())
+    with model.inference():
         logs, _ = model.score(tokens, targets, model.start(2))
-    torch.testing.assert_close(loss, -logs.sum(), rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(nats, -logs.sum(), rtol=1e-5, atol=1e-5)

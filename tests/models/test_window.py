@@ -16,25 +16,25 @@ from laws.laws import LAWS, Law
 
 
 def direct() -> Window:
-    return Window.seeded(WindowConfig(alphabet=9, width=8, embedding=3, window=2, direct=True), 0)
+    return Window.seeded(WindowConfig(vocab_size=9, width=8, embedding=3, window=2, direct=True), 0)
 
 
 def formula(model: Window, context: list[int]) -> Tensor:
-    """y = b + W x + U tanh(d + H x) for one window of ids, -inf for the silent ones."""
+    """y = b + W x + U tanh(d + H x) for one window of ids, -inf for the suppressed ones."""
     x = torch.cat([model.embedding.weight[id] for id in context])
     [first] = model.layers
     hidden = torch.tanh(first.bias + first.weight @ x)
-    speak = model.output
-    y = speak.bias + speak.weight[:, : len(hidden)] @ hidden
+    output = model.output
+    y = output.bias + output.weight[:, : len(hidden)] @ hidden
     if model.config.direct:
-        y = y + speak.weight[:, len(hidden) :] @ x
-    return y.masked_fill(model.silent, -math.inf)
+        y = y + output.weight[:, len(hidden) :] @ x
+    return y.masked_fill(model.output.suppressed, -math.inf)
 
 
 @pytest.mark.parametrize("straight", [False, True])
 def test_every_window_is_read_by_the_formula(straight: bool) -> None:
     settings = {"width": 8, "embedding": 3, "tied": "no"}
-    model = Window.seeded(WindowConfig(alphabet=9, window=2, direct=straight, **settings), 0)
+    model = Window.seeded(WindowConfig(vocab_size=9, window=2, direct=straight, **settings), 0)
     tokens = [BOS, 5, 8, 6]
     hidden, state = model.read(torch.tensor([tokens]), model.start(1))
     found = model.logits(hidden)[0]
@@ -65,4 +65,4 @@ def test_direct_connections_keep_the_laws(law: Law) -> None:
 
 def test_direct_connections_need_a_table_of_their_own() -> None:
     with pytest.raises(ConfigError, match="--direct"):
-        WindowConfig(alphabet=9, direct=True, tied="yes")
+        WindowConfig(vocab_size=9, direct=True, tied="yes")

@@ -17,11 +17,15 @@ def _vectors() -> Tensor:
 
 
 @pytest.mark.parametrize("kernels", [True, False])
-def test_products_are_within_two_percent(monkeypatch: pytest.MonkeyPatch, kernels: bool) -> None:
+def test_products_are_within_two_percent_or_three_without_vnni(
+    monkeypatch: pytest.MonkeyPatch, kernels: bool
+) -> None:
     monkeypatch.setattr(int8, "_has_kernels", lambda: kernels and torch.backends.quantized.engine == "x86")
     vectors, weight = _vectors(), torch.randn(80, 48) * torch.rand(80, 1)
     exact, found = vectors @ weight.t(), Matrix(weight).times(vectors)
-    assert ((found - exact).norm(dim=1) <= 0.02 * exact.norm(dim=1)).all()
+    assert (
+        (found - exact).norm(dim=1) <= (0.02 if torch.cpu._is_vnni_supported() else 0.03) * exact.norm(dim=1)
+    ).all()
     assert not torch.equal(found, exact)
 
 

@@ -26,7 +26,7 @@ def test_few_rows_and_many_give_what_torch_gives(
     torch.testing.assert_close(found, F.linear(vectors, weight, shift if bias else None))
 
 
-def test_what_is_never_spoken_stays_impossible() -> None:
+def test_what_is_never_predicted_stays_so() -> None:
     shift = torch.tensor([0.0, -torch.inf, 1.0])
     with torch.no_grad():
         assert linear(torch.ones(1, 4), torch.ones(3, 4), shift).tolist() == [[4.0, -torch.inf, 5.0]]
@@ -70,13 +70,13 @@ def test_many_threads_can_multiply_side_by_side() -> None:
 @pytest.mark.parametrize("bias", [True, False])
 def test_a_coarse_layer_learns_almost_the_same_and_answers_exactly(bias: bool) -> None:
     torch.manual_seed(1)
-    coarse = Linear(24, 40, bias, coarse=True)
+    bf16 = Linear(24, 40, bias, bf16=True)
     vectors, gradient = torch.randn(3, 5, 24, requires_grad=True), torch.randn(3, 5, 40)
-    exact = F.linear(vectors, coarse.weight, coarse.bias)
-    wanted = torch.autograd.grad(exact, [vectors, *coarse.parameters()], gradient)
-    found = coarse(vectors)
-    given = torch.autograd.grad(found, [vectors, *coarse.parameters()], gradient)
+    exact = F.linear(vectors, bf16.weight, bf16.bias)
+    wanted = torch.autograd.grad(exact, [vectors, *bf16.parameters()], gradient)
+    found = bf16(vectors)
+    given = torch.autograd.grad(found, [vectors, *bf16.parameters()], gradient)
     for one, other in zip((found, *given), (exact, *wanted), strict=True):
         assert one.dtype is torch.float32 and (one - other).norm() <= 0.01 * other.norm()
     assert not torch.equal(found, exact)
-    torch.testing.assert_close(coarse.eval()(vectors), exact)
+    torch.testing.assert_close(bf16.eval()(vectors), exact)

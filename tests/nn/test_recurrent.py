@@ -19,18 +19,18 @@ from chainrule.symbols import PAD
 
 INPUTS, D, B, T = 3, 4, 3, 6
 KINDS: dict[str, Callable[[int, int], Cell]] = {
-    "rnn": cells.Rnn,
-    "relu": partial(cells.Rnn, activation="relu"),
-    "sigmoid": partial(cells.Rnn, activation="sigmoid"),
-    "lstm": cells.Lstm,
-    "coupled": cells.CoupledLstm,
-    "before": cells.GruBefore,
-    "after": cells.GruAfter,
-    "rnn-norm": partial(cells.Rnn, norm=True),
-    "lstm-norm": partial(cells.Lstm, norm=True),
-    "coupled-norm": partial(cells.CoupledLstm, norm=True),
-    "before-norm": partial(cells.GruBefore, norm=True),
-    "after-norm": partial(cells.GruAfter, norm=True),
+    "rnn": cells.RnnCell,
+    "relu": partial(cells.RnnCell, activation="relu"),
+    "sigmoid": partial(cells.RnnCell, activation="sigmoid"),
+    "lstm": cells.LstmCell,
+    "coupled": cells.CoupledLstmCell,
+    "before": cells.GruBeforeCell,
+    "after": cells.GruAfterCell,
+    "rnn-norm": partial(cells.RnnCell, norm=True),
+    "lstm-norm": partial(cells.LstmCell, norm=True),
+    "coupled-norm": partial(cells.CoupledLstmCell, norm=True),
+    "before-norm": partial(cells.GruBeforeCell, norm=True),
+    "after-norm": partial(cells.GruAfterCell, norm=True),
 }
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
@@ -122,10 +122,11 @@ def test_every_layer_tells_hidden_cell_and_gates() -> None:
     layers, vectors = stack("lstm"), inputs()
     with listening(layers) as heard:
         hidden, memories = layers(vectors, layers.start(B))
-    assert set(heard) == {f"{at}.{what}" for at in range(2) for what in ("hidden", "cell", "gates")}
+    gates = tuple(f"gates.{name}" for name in ("input", "forget", "candidate", "output"))
+    assert set(heard) == {f"{at}.{what}" for at in range(2) for what in ("hidden", "cell", *gates)}
     torch.testing.assert_close(heard["1.hidden"], [hidden])
     torch.testing.assert_close(heard["1.cell"][0][:, -1], memories[1][1])
-    i, f, g, o = heard["0.gates"][0].unbind(2)
+    i, f, g, o = (heard[f"0.{name}"][0] for name in gates)  # (B, T, D) each
     before = torch.cat([torch.zeros(B, 1, D).double(), heard["0.cell"][0][:, :-1]], 1)
     torch.testing.assert_close(heard["0.cell"][0], f * before + i * g)
     torch.testing.assert_close(heard["0.hidden"][0], o * heard["0.cell"][0].tanh())
@@ -150,7 +151,7 @@ def test_a_coupled_cell_stays_between_what_it_was_and_its_candidate() -> None:
     layers = stack("coupled", depth=1)
     with listening(layers) as heard:
         layers(inputs(), layers.start(B))
-    cell, candidate = heard["0.cell"][0], heard["0.gates"][0][:, :, 1]
+    cell, candidate = heard["0.cell"][0], heard["0.gates.candidate"][0]
     before = torch.cat([torch.zeros(B, 1, D).double(), cell[:, :-1]], 1)
     assert (cell <= torch.maximum(before, candidate)).all()
     assert (cell >= torch.minimum(before, candidate)).all()
@@ -166,7 +167,7 @@ def test_reading_nothing_remembers_the_same() -> None:
 
 @pytest.mark.parametrize("kind", ["rnn", "lstm", "before"])
 def test_hidden_weights_begin_as_asked(kind: str) -> None:
-    identity, orthogonal = (KINDS[kind](INPUTS, D, start=start) for start in ("identity", "orthogonal"))
+    identity, orthogonal = (KINDS[kind](INPUTS, D, init=init) for init in ("identity", "orthogonal"))
     for block in identity.hidden_weight.split(D):
         assert torch.equal(block, torch.eye(D))
     for block in orthogonal.hidden_weight.split(D):
@@ -174,18 +175,18 @@ def test_hidden_weights_begin_as_asked(kind: str) -> None:
 
 
 def test_a_forget_gate_begins_open() -> None:
-    assert (cells.Lstm(INPUTS, D).bias.view(4, D)[1] == 1.0).all()
-    assert (cells.CoupledLstm(INPUTS, D).bias.view(3, D)[0] == -1.0).all()
+    assert (cells.LstmCell(INPUTS, D).bias.view(4, D)[1] == 1.0).all()
+    assert (cells.CoupledLstmCell(INPUTS, D).bias.view(3, D)[0] == -1.0).all()
 
 
 @pytest.mark.parametrize("kind", ["rnn", "lstm", "after", "coupled"])
 @pytest.mark.parametrize("lengths", [None, torch.tensor([4, T, 0])], ids=["whole", "padded"])
-def test_coarse_layers_teach_nearly_the_same_and_answer_the_same(kind: str, lengths: Tensor | None) -> None:
+def test_bf16_layers_teach_nearly_the_same_and_answer_the_same(kind: str, lengths: Tensor | None) -> None:
     torch.manual_seed(0)
     cell, vectors = KINDS[kind](INPUTS, D), inputs().float().requires_grad_()
-    fine, coarse = OneWay(cell), OneWay(cell, coarse=True)
+    fine, bf16 = OneWay(cell), OneWay(cell, bf16=True)
     real = torch.arange(T) < (torch.full((B,), T) if lengths is None else lengths)[:, None]
-    found, expected = (one(vectors, one.start(B), lengths) for one in (coarse, fine))
+    found, expected = (one(vectors, one.start(B), lengths) for one in (bf16, fine))
     torch.testing.assert_close(found[0][real], expected[0][real], rtol=0.05, atol=0.01)
     torch.testing.assert_close(found[1], expected[1], rtol=0.05, atol=0.01)
     ours, theirs = (
@@ -194,14 +195,14 @@ def test_coarse_layers_teach_nearly_the_same_and_answer_the_same(kind: str, leng
     )
     for one, other in zip(ours, theirs, strict=True):
         assert torch.nn.functional.cosine_similarity(one.flatten(), other.flatten(), dim=0) > 0.999
-    alike = [one.eval()(vectors, one.start(B), lengths)[0][real] for one in (coarse, fine)]
+    alike = [one.eval()(vectors, one.start(B), lengths)[0][real] for one in (bf16, fine)]
     assert torch.equal(*alike)
 
 
 @pytest.mark.parametrize("kind", ["rnn", "lstm", "after", "coupled"])
-def test_coarse_layers_can_learn_from_one_step(kind: str) -> None:
+def test_bf16_layers_can_learn_from_one_step(kind: str) -> None:
     torch.manual_seed(0)
-    one = OneWay(KINDS[kind](INPUTS, D), coarse=True)
+    one = OneWay(KINDS[kind](INPUTS, D), bf16=True)
     hidden, memory = one(inputs(steps=1).float(), one.start(B), torch.tensor([1, 0, 1]))
     hidden.sum().backward()
     assert all(value.dtype == torch.float32 for value in (hidden, *memory))

@@ -11,17 +11,17 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from chainrule.nn import softmax
-from chainrule.nn.softmax import Output
+from chainrule.nn.softmax import SoftmaxOutput
 from chainrule.symbols import BOS, MASK, PAD
 
-SILENT = (PAD, BOS, MASK)
+SUPPRESSED = (PAD, BOS, MASK)
 V, D, N = 23, 5, 17
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-12}
 
 
-def layer(dtype: torch.dtype = torch.float64) -> Output:
+def layer(dtype: torch.dtype = torch.float64) -> SoftmaxOutput:
     torch.manual_seed(0)
-    made = Output(D, V, SILENT).to(dtype)
+    made = SoftmaxOutput(D, V, SUPPRESSED).to(dtype)
     torch.nn.init.normal_(made.weight)
     torch.nn.init.normal_(made.bias)
     return made
@@ -39,11 +39,11 @@ def gradients(loss: Tensor, *of: Tensor) -> list[Tensor]:
     return list(torch.autograd.grad(loss, of))
 
 
-def reference(output: Output, hidden: Tensor, targets: Tensor, smoothing: float) -> Tensor:
-    """Torch's loss over the symbols that can be spoken, renumbered without the silent ones."""
-    spoken = ~output.silent
-    number = spoken.cumsum(0) - 1
-    logits = F.linear(hidden, output.weight, output.bias)[:, spoken]
+def reference(output: SoftmaxOutput, hidden: Tensor, targets: Tensor, smoothing: float) -> Tensor:
+    """Torch's loss over the symbols that can be predicted, renumbered without the others."""
+    predicted = ~output.suppressed
+    number = predicted.cumsum(0) - 1
+    logits = F.linear(hidden, output.weight, output.bias)[:, predicted]
     wanted = torch.where(targets == PAD, -100, number[targets])
     return F.cross_entropy(logits, wanted, reduction="sum", label_smoothing=smoothing)
 
@@ -66,12 +66,12 @@ def test_the_fused_loss_equals_torch(
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
-def test_coarse_products_teach_nearly_the_same(smoothing: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bf16_products_teach_nearly_the_same(smoothing: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(softmax, "CHUNK", 1)
     monkeypatch.setattr(softmax, "FEWEST", 4)
     output, (hidden, targets) = layer(torch.float32), rows(torch.float32)
     parts = (hidden, output.weight, output.bias)
-    found, expected = (output.loss(hidden, targets, smoothing, coarse) for coarse in (True, False))
+    found, expected = (output.loss(hidden, targets, smoothing, bf16) for bf16 in (True, False))
     torch.testing.assert_close(found, expected, rtol=0.01, atol=0.0)
     for one, other in zip(gradients(found, *parts), gradients(expected, *parts), strict=True):
         assert one.dtype == other.dtype
@@ -118,23 +118,23 @@ def test_scores_add_up_to_the_loss() -> None:
     torch.testing.assert_close(-scores.sum(), output.loss(hidden, targets).detach())
 
 
-def test_what_is_silent_has_no_logit() -> None:
+def test_what_is_suppressed_has_no_logit() -> None:
     output, (hidden, _) = layer(), rows()
     logits = output.logits(hidden)
-    assert (logits[:, list(SILENT)] == -math.inf).all()
-    assert logits[:, ~output.silent].isfinite().all()
+    assert (logits[:, list(SUPPRESSED)] == -math.inf).all()
+    assert logits[:, ~output.suppressed].isfinite().all()
 
 
 def test_the_weight_may_be_an_embedding() -> None:
     table = torch.nn.Embedding(V, D)
-    assert Output(D, V, SILENT, table.weight).weight is table.weight
+    assert SoftmaxOutput(D, V, SUPPRESSED, table.weight).weight is table.weight
 
 
 @pytest.mark.parametrize("samples", [1, 6, 15])
 def test_about_so_many_symbols_are_drawn(samples: int) -> None:
     chances = layer().chances(samples)
     assert float(chances.sum()) == pytest.approx(samples, rel=1e-6)
-    assert (chances[list(SILENT)] == 0.0).all()
+    assert (chances[list(SUPPRESSED)] == 0.0).all()
     assert (chances[2:].diff()[[0, 3, 4, 5]] <= 0.0).all()
 
 
@@ -157,18 +157,18 @@ def test_drawing_every_symbol_is_the_exact_loss() -> None:
         torch.testing.assert_close(one, other)
 
 
-def test_coarse_products_hardly_change_the_sampled_loss() -> None:
+def test_bf16_products_hardly_change_the_sampled_loss() -> None:
     output, (hidden, targets) = layer().float(), rows()
-    found = [output.sampled_loss(hidden.float(), targets, V, coarse) for coarse in (True, False)]
+    found = [output.sampled_loss(hidden.float(), targets, V, bf16) for bf16 in (True, False)]
     torch.testing.assert_close(found[0], found[1], rtol=0.01, atol=0.0)
     assert found[0] != found[1]
 
 
 def test_the_sampled_loss_is_smallest_where_the_exact_one_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """All symbols are equally likely, draws are not: at the truth the gradient vanishes, all draws considered."""
-    output = Output(1, 10, SILENT).double()
+    output = SoftmaxOutput(1, 10, SUPPRESSED).double()
     torch.nn.init.zeros_(output.weight)
-    targets, chance = torch.nonzero(~output.silent).squeeze(1), output.chances(3)
+    targets, chance = torch.nonzero(~output.suppressed).squeeze(1), output.chances(3)
     hidden, total = torch.zeros(len(targets), 1).double(), torch.zeros(10).double()
     for kept in itertools.product([True, False], repeat=len(targets)):
         luck = torch.ones(10)

@@ -8,9 +8,10 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 
-from chainrule.models.base import ModelConfig, State
-from chainrule.models.neural import Neural
+from chainrule.models.base import ModelConfig
+from chainrule.models.state import State
 from chainrule.symbols import PAD
+from tiny.base import Tiny
 
 
 @dataclass(frozen=True)
@@ -23,22 +24,21 @@ class Cache(State):
     count: Tensor  # (B,) how many real symbols a row has read
 
 
-class TinyAttention(Neural):
+class TinyAttention(Tiny):
     """One attention head over learnt positions."""
 
-    width = 8
     context = 12
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__(config)
-        self.embedding = nn.Embedding(config.alphabet, self.width)
+        self.embedding = nn.Embedding(config.vocab_size, self.width)
         self.positions = nn.Embedding(self.context, self.width)
         self.project = nn.Linear(self.width, 3 * self.width)
-        self.output = nn.Linear(self.width, config.alphabet)
+        self.output = nn.Linear(self.width, config.vocab_size)
 
     @classmethod
     def tiny(cls, seed: int = 0) -> Self:
-        return cls.seeded(ModelConfig(alphabet=9), seed)
+        return cls.seeded(ModelConfig(vocab_size=9), seed)
 
     def start(self, batch: int, source: Any = None) -> Cache:
         nothing = torch.zeros(batch, 0, self.width)
@@ -69,4 +69,4 @@ class TinyAttention(Neural):
         return causal & real[:, None] | itself
 
     def logits(self, hidden: Tensor) -> Tensor:
-        return self.hush(self.output(hidden))
+        return self.suppress(self.output(hidden))

@@ -7,28 +7,28 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 
-from chainrule.models.base import ModelConfig, State
-from chainrule.models.neural import Neural
+from chainrule.models.base import ModelConfig
+from chainrule.models.state import State
 from chainrule.symbols import PAD
+from tiny.base import Tiny
 
 
-class TinyMasked(Neural):
-    """One attention head that looks both ways; logits[:, t] speaks of symbol t."""
+class TinyMasked(Tiny):
+    """One attention head that looks both ways; logits[:, t] are for symbol t."""
 
     reads = "both"
-    width = 8
     context = 12
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__(config)
-        self.embedding = nn.Embedding(config.alphabet, self.width)
+        self.embedding = nn.Embedding(config.vocab_size, self.width)
         self.positions = nn.Embedding(self.context, self.width)
         self.project = nn.Linear(self.width, 3 * self.width)
-        self.output = nn.Linear(self.width, config.alphabet)
+        self.output = nn.Linear(self.width, config.vocab_size)
 
     @classmethod
     def tiny(cls, seed: int = 0) -> Self:
-        return cls.seeded(ModelConfig(alphabet=9), seed)
+        return cls.seeded(ModelConfig(vocab_size=9), seed)
 
     def start(self, batch: int, source: Any = None) -> State:
         return State()
@@ -45,4 +45,4 @@ class TinyMasked(Neural):
         return (tokens == PAD)[:, None]
 
     def logits(self, hidden: Tensor) -> Tensor:
-        return self.hush(self.output(hidden))
+        return self.suppress(self.output(hidden))

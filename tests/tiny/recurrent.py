@@ -8,9 +8,10 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 
-from chainrule.models.base import ModelConfig, State
-from chainrule.models.neural import Neural
+from chainrule.models.base import ModelConfig
+from chainrule.models.state import State
 from chainrule.symbols import PAD
+from tiny.base import Tiny
 
 
 @dataclass(frozen=True)
@@ -20,20 +21,18 @@ class Hidden(State):
     vector: Tensor  # (B, D)
 
 
-class TinyRecurrent(Neural):
+class TinyRecurrent(Tiny):
     """h = tanh(V x + U h)."""
-
-    width = 8
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__(config)
-        self.embedding = nn.Embedding(config.alphabet, self.width)
+        self.embedding = nn.Embedding(config.vocab_size, self.width)
         self.recurrence = nn.Linear(self.width, self.width)
-        self.output = nn.Linear(self.width, config.alphabet)
+        self.output = nn.Linear(self.width, config.vocab_size)
 
     @classmethod
     def tiny(cls, seed: int = 0) -> Self:
-        return cls.seeded(ModelConfig(alphabet=9), seed)
+        return cls.seeded(ModelConfig(vocab_size=9), seed)
 
     def start(self, batch: int, source: Any = None) -> Hidden:
         return Hidden(torch.zeros(batch, self.width))
@@ -47,4 +46,4 @@ class TinyRecurrent(Neural):
         return torch.stack(seen, 1), Hidden(vector)  # (B, T, D)
 
     def logits(self, hidden: Tensor) -> Tensor:
-        return self.hush(self.output(hidden))
+        return self.suppress(self.output(hidden))

@@ -10,7 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from chainrule.models.base import Model, ModelConfig, State
+from chainrule.models.base import CostForecast, CountingModel, ModelConfig
+from chainrule.models.state import State
+from chainrule.models.windows import score_by_logits, score_in_windows
 from chainrule.symbols import BOS, EOS, PAD
 
 SUN, RAIN, SNOW = 5, 6, 7
@@ -31,7 +33,7 @@ class Last(State):
     symbol: Tensor  # (B,)
 
 
-class Table(Model):
+class Table(CountingModel):
     """p(next | last) looked up in a table."""
 
     def __init__(self, config: ModelConfig, chances: np.ndarray) -> None:
@@ -44,23 +46,25 @@ class Table(Model):
         chances = np.zeros((8, 8))
         for last, row in WEATHER.items():
             chances[last, [EOS, SUN, RAIN, SNOW]] = row
-        return cls(ModelConfig(alphabet=8), chances)
+        return cls(ModelConfig(vocab_size=8), chances)
 
     @classmethod
-    def random(cls, generator: np.random.Generator, alphabet: int = 8) -> Self:
+    def random(cls, generator: np.random.Generator, vocab_size: int = 8) -> Self:
         """Any table; about a third of the transitions are impossible, and EOS is always possible."""
-        config = ModelConfig(alphabet=alphabet)
-        weights = generator.random((alphabet, alphabet)) * (generator.random((alphabet, alphabet)) > 0.3)
+        config = ModelConfig(vocab_size=vocab_size)
+        weights = generator.random((vocab_size, vocab_size)) * (
+            generator.random((vocab_size, vocab_size)) > 0.3
+        )
         weights[:, EOS] += 0.1
-        weights[:, list(config.silent)] = 0.0
+        weights[:, list(config.suppressed)] = 0.0
         return cls(config, weights / weights.sum(1, keepdims=True))
 
     @classmethod
-    def learn(cls, config: ModelConfig, ids: np.ndarray) -> Self:
+    def learn(cls, config: ModelConfig, ids: np.ndarray, progress: Any = None, valid: Any = None) -> Self:
         """The table of relative frequencies in flat `BOS … EOS` ids."""
-        counts = np.zeros((config.alphabet, config.alphabet))
+        counts = np.zeros((config.vocab_size, config.vocab_size))
         np.add.at(counts, (ids[:-1], ids[1:]), 1)
-        counts[:, list(config.silent)] = 0
+        counts[:, list(config.suppressed)] = 0
         return cls(config, counts / np.maximum(1, counts.sum(1, keepdims=True)))
 
     def start(self, batch: int, source: Any = None) -> Last:
@@ -72,6 +76,18 @@ class Table(Model):
 
     def logits(self, hidden: Tensor) -> Tensor:
         return hidden
+
+    def score(self, tokens: Tensor, targets: Tensor, state: State) -> tuple[Tensor, State]:
+        return score_by_logits(self, tokens, targets, state)
+
+    def score_ids(self, ids: np.ndarray, batch: int = 64) -> np.ndarray:
+        return score_in_windows(self, ids, batch)
+
+    @classmethod
+    def cost_forecasts(
+        cls, sample: np.ndarray, vocab_size: int, symbols: int, seconds: float | None = None
+    ) -> Mapping[str, CostForecast]:
+        return {}
 
     def arrays(self) -> Mapping[str, np.ndarray]:
         return {"chances": self.chances}

@@ -8,9 +8,10 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 
-from chainrule.models.base import Memory, ModelConfig, State
-from chainrule.models.neural import Neural
+from chainrule.models.base import ModelConfig
+from chainrule.models.state import Memory, State
 from chainrule.symbols import PAD
+from tiny.base import Tiny
 
 
 @dataclass(frozen=True)
@@ -18,24 +19,22 @@ class Translating(State):
     """Where the decoder stands, and what it translates."""
 
     vector: Tensor  # (B, D)
-    memory: Memory
+    source: Memory
 
 
-class TinyTranslator(Neural):
+class TinyTranslator(Tiny):
     """A recurrent decoder that looks at the embeddings of the source symbols, given as ids (B, S)."""
-
-    width = 8
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__(config)
-        self.foreign = nn.Embedding(config.alphabet, self.width)
-        self.embedding = nn.Embedding(config.alphabet, self.width)
+        self.foreign = nn.Embedding(config.vocab_size, self.width)
+        self.embedding = nn.Embedding(config.vocab_size, self.width)
         self.recurrence = nn.Linear(2 * self.width, self.width)
-        self.output = nn.Linear(self.width, config.alphabet)
+        self.output = nn.Linear(self.width, config.vocab_size)
 
     @classmethod
     def tiny(cls, seed: int = 0) -> Self:
-        return cls.seeded(ModelConfig(alphabet=9), seed)
+        return cls.seeded(ModelConfig(vocab_size=9), seed)
 
     def start(self, batch: int, source: Any = None) -> Translating:
         ids = torch.full((batch, 1), PAD) if source is None else source  # (B, S)
@@ -44,11 +43,11 @@ class TinyTranslator(Neural):
     def read(self, tokens: Tensor, state: Translating) -> tuple[Tensor, Translating]:
         vector, seen = state.vector, []
         for symbol in tokens.unbind(1):
-            given = torch.cat([vector, self.look(vector, state.memory)], -1)  # (B, 2D)
+            given = torch.cat([vector, self.look(vector, state.source)], -1)  # (B, 2D)
             moved = torch.tanh(self.embedding(symbol) + self.recurrence(given))  # (B, D)
             vector = torch.where((symbol == PAD)[:, None], vector, moved)
             seen.append(vector)
-        return torch.stack(seen, 1), Translating(vector, state.memory)
+        return torch.stack(seen, 1), Translating(vector, state.source)
 
     def look(self, vector: Tensor, memory: Memory) -> Tensor:
         """The mean of the memory (B, D), weighted by how much the decoder cares; 0 of an empty one."""
@@ -57,4 +56,4 @@ class TinyTranslator(Neural):
         return (weights[:, :, None] * memory.vectors).sum(1) / (1e-9 + weights.sum(1, keepdim=True))
 
     def logits(self, hidden: Tensor) -> Tensor:
-        return self.hush(self.output(hidden))
+        return self.suppress(self.output(hidden))

@@ -60,5 +60,5 @@ def test_a_budget_is_kept_and_the_plan_is_told(text: Path, capsys: pytest.Captur
     assert main([*words, "-o", str(text.parent / "lm"), "--json"]) == 0
     out, err = capsys.readouterr()
     assert json.loads(out)["family"] == "gru"
-    assert "fit the budget" in err
+    assert "in the budget" in err
     assert load(text.parent / "lm").card["training"]["seconds"] < 6

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from chainrule.data.batches import batches_for
+from chainrule.data.batches import next_batches
 from chainrule.data.corpus import Corpus
 from chainrule.errors import ConfigError, Stopped
 from chainrule.models.gpt import Gpt, GptConfig
@@ -19,6 +19,7 @@ from chainrule.train.config import TrainConfig
 from chainrule.train.muon import MOMENTUM, SIZE, Muon, orthogonal
 from chainrule.train.optimizer import AdamW
 from chainrule.train.trainer import Trainer
+from trained import trainer as made
 
 
 @pytest.mark.parametrize("shape", [(3, 8, 40), (2, 40, 8), (1, 16, 16)])
@@ -67,9 +68,9 @@ def _trainer(folder: Path | None, **options: Any) -> Trainer:
     rng = np.random.default_rng(0)
     rows = [[BOS, *(FIRST + (np.arange(9) + start) % 4).tolist(), EOS] for start in rng.integers(0, 4, 40)]
     data = Corpus(np.concatenate(rows).astype(np.int32), 40, 1)
-    model = Gpt.seeded(GptConfig(alphabet=FIRST + 4, layers=1, width=16, heads=2, context=12), 1)
-    config = TrainConfig(**{"epochs": 6, "rate": 0.01, "optimizer": "muon", **options})
-    return Trainer(model, batches_for(data, 4, 8, False, 1, 12), data, config, folder)
+    model = Gpt.seeded(GptConfig(vocab_size=FIRST + 4, layers=1, width=16, heads=2, context=12), 1)
+    config = TrainConfig(**{"epochs": 6, "lr": 0.01, "optimizer": "muon", **options})
+    return made(model, next_batches(data, 4, 8, False, 1, 12), data, config, folder)
 
 
 def test_it_learns_and_a_stopped_run_goes_on_to_the_same_bits(tmp_path: Path) -> None:
@@ -84,13 +85,13 @@ def test_it_learns_and_a_stopped_run_goes_on_to_the_same_bits(tmp_path: Path) ->
     again = _trainer(tmp_path / "part")
     assert again.restore()
     again.run()
-    for one, other in zip(whole.model.parameters(), again.model.parameters(), strict=True):
+    for one, other in zip(whole.body.parameters(), again.body.parameters(), strict=True):
         assert torch.equal(one, other)
 
 
 def test_where_there_are_no_such_matrices_it_is_refused() -> None:
     batches = _trainer(None).batches
     with pytest.raises(ConfigError, match="--optimizer adamw"):
-        Trainer(Lstm.tiny(), batches, None, TrainConfig(optimizer="muon"))
+        made(Lstm.tiny(), batches, None, TrainConfig(optimizer="muon"))
     with pytest.raises(ConfigError, match="--optimizer adamw"):
         _trainer(None, shard=True)

@@ -13,20 +13,20 @@ import pytest
 
 from chainrule.bundle import load
 from chainrule.cli import main
-from chainrule.judge.score import taste
+from chainrule.judge.score import subsample
 from chainrule.models.lstm import Lstm, LstmConfig
 from chainrule.models.registry import BUILT_IN, family
-from chainrule.models.sizing import Task, dropout
+from chainrule.models.sizing import Workload, dropout
 from chainrule.symbols import BOS, EOS
 
 SPEED = 1e11
 
 
 def chosen(model: str = "lstm", **given: Any) -> dict[str, Any]:
-    facts = {"alphabet": 70, "symbols": 10**6, "seconds": 60.0, "asked": 0.0, "speed": SPEED}
-    task = Task(**{**facts, **{name: given.pop(name) for name in list(given) if name in facts}})
+    facts = {"vocab_size": 70, "symbols": 10**6, "seconds": 60.0, "asked": 0.0, "speed": SPEED}
+    workload = Workload(**{**facts, **{name: given.pop(name) for name in list(given) if name in facts}})
     kind: Any = family(model)
-    return kind.suggest(kind.Config(alphabet=task.alphabet, **given), task, given)  # type: ignore[no-any-return]
+    return kind.suggest(kind.Config(vocab_size=workload.vocab_size, **given), workload, given)  # type: ignore[no-any-return]
 
 
 @pytest.mark.parametrize("model", ["window", "rnn", "lstm", "gru"])
@@ -38,9 +38,9 @@ def test_more_time_and_more_data_make_a_larger_model(model: str) -> None:
 
 
 def test_large_alphabets_are_sampled_and_share_their_table() -> None:
-    large, small = chosen(alphabet=10_000), chosen(alphabet=70)
-    assert large["samples"] and large["tied"] == "yes"
-    assert "samples" not in small and small["tied"] == "no" and small["embedding"] <= 64
+    large, small = chosen(vocab_size=10_000), chosen(vocab_size=70)
+    assert large["sampled_softmax"] and large["tied"] == "yes"
+    assert "sampled_softmax" not in small and small["tied"] == "no" and small["embedding"] <= 64
 
 
 def test_what_is_read_often_is_dropped_more() -> None:
@@ -54,7 +54,7 @@ def test_what_is_given_is_not_chosen() -> None:
 
 
 def test_a_window_with_direct_connections_keeps_two_tables() -> None:
-    assert "tied" not in chosen("window", alphabet=10_000, direct=True)
+    assert "tied" not in chosen("window", vocab_size=10_000, direct=True)
 
 
 @pytest.mark.parametrize(
@@ -66,16 +66,16 @@ def test_heads_divide_the_width_whichever_is_given(given: dict[str, int]) -> Non
 
 
 def test_weights_are_counted_without_making_them() -> None:
-    config = LstmConfig(alphabet=50, width=16, embedding=8, tied="yes")
+    config = LstmConfig(vocab_size=50, width=16, embedding=8, tied="yes")
     made = Lstm(config)
     assert sum(Lstm.weights(config)) == sum(one.numel() for one in made.parameters())
     assert Lstm.weights(config)[1] == 50 * 8
 
 
 def test_every_family_that_learns_by_gradient_can_be_sized() -> None:
-    learning = [name for name in BUILT_IN if family(name).learns and not hasattr(family(name), "learn")]
+    learning = [name for name in BUILT_IN if family(name).learner == "gradient"]
     assert {"window", "rnn", "lstm", "gru"} <= set(learning)
-    assert all(chosen(name)["width"] > 0 for name in learning if name not in ("mix", "cache"))
+    assert all(chosen(name)["width"] > 0 for name in learning)
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def test_a_run_goes_on_with_the_settings_it_began_with(
             raise Stopped("stopped")
 
     with monkeypatch.context() as patched:
-        patched.setattr(Trainer, "_save_when_due", stop)
+        patched.setattr(Trainer, "_look_up", stop)
         assert fit(text, "--epochs", "20", "--width", "12") == 130
     assert fit(text, "--resume", "--width", "24") == 2
     assert "--width 12" in capsys.readouterr().err
@@ -128,7 +128,7 @@ def test_too_large_a_model_is_refused_with_advice(text: Path, capsys: pytest.Cap
 def test_sampling_and_smoothing_are_not_mixed_silently(
     text: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert fit(text, "--samples", "3", "--label-smoothing", "0.1", "--epochs", "1") == 1
+    assert fit(text, "--sampled-softmax", "3", "--label-smoothing", "0.1", "--epochs", "1") == 1
     assert "do not go together" in capsys.readouterr().err
 
 
@@ -158,11 +158,11 @@ def test_tensorboard_without_its_package_says_what_to_install(
 
 def test_a_taste_of_the_validation_part_comes_from_all_over_it() -> None:
     lines = np.concatenate([[BOS, *range(10 * line, 10 * line + 8), EOS] for line in range(1, 1001)])
-    found = taste(lines, 2000)
+    found = subsample(lines, 2000)
     assert 1500 < len(found) <= 2200 and found[0] == BOS and found[-1] == EOS
     assert (found == BOS).sum() == (found == EOS).sum() == len(found) / 10
     assert found.max() > 9000 and len(np.unique(found)) > 1000
     stream = np.concatenate([[BOS], np.arange(5, 50_000), [EOS]])
-    piece = taste(stream, 4096)
+    piece = subsample(stream, 4096)
     assert piece[0] == BOS and 4000 < len(piece) <= 4097 and piece.max() == 49_999
-    assert taste(stream, 10**6) is stream
+    assert subsample(stream, 10**6) is stream

@@ -14,24 +14,26 @@ import numpy as np
 import pytest
 import torch
 
-from chainrule.data.batches import Batch, Batches, batches_for
+from chainrule.data.batches import Batch, Batches, next_batches
 from chainrule.data.corpus import Corpus
-from chainrule.data.masked import Holes, masked_batches
+from chainrule.data.masked import Masking, masked_batches
 from chainrule.errors import ConfigError, ModelError, Stopped
 from chainrule.models.bert import Bert, BertConfig
 from chainrule.models.gpt import Gpt, GptConfig
 from chainrule.models.lstm import Lstm, LstmConfig
 from chainrule.symbols import BOS, EOS, FIRST
-from chainrule.train.carried import interleaved, tensors
+from chainrule.tasks.masked import Masked
+from chainrule.train.carried import interleaved
 from chainrule.train.config import TrainConfig
+from chainrule.train.distributed import ALONE, ProcessGroup, process_group
 from chainrule.train.fit import fit
-from chainrule.train.together import ALONE, Together, together
 from chainrule.train.trainer import Trainer
+from trained import trainer as made
 
 ALPHABET, SIZES = FIRST + 4, {"layers": 2, "width": 8, "heads": 2, "context": 24}
 CASES: dict[str, dict[str, Any]] = {
-    "gpt": {"clip": 0.2},
-    "gpt averaged": {"average": True, "accumulate": 2, "clip": 0.0},
+    "gpt": {"clip_norm": 0.2},
+    "gpt averaged": {"average": True, "accumulate": 2, "clip_norm": 0.0},
     "bert": {},
 }
 
@@ -46,20 +48,23 @@ def corpus(rows: int, seed: int) -> Corpus:
 
 
 def holed(data: Corpus) -> Batches:
-    return masked_batches(data, 24, 20, Holes(0.3, ALPHABET), True, 1)
+    return masked_batches(data, 24, 20, Masking(0.3, ALPHABET), True, 1)
 
 
 def trainer(
-    case: str, folder: Path, kind: type[Trainer] = Trainer, group: Together = ALONE, **more: Any
+    case: str, folder: Path, kind: type[Trainer] = Trainer, group: ProcessGroup = ALONE, **more: Any
 ) -> Trainer:
     torch.set_num_threads(1)
-    config = TrainConfig(**{"epochs": 3, "rate": 0.02, "patience": 0, **CASES[case], **more})
+    config = TrainConfig(**{"epochs": 3, "lr": 0.02, "patience": 0, **CASES[case], **more})
     data, valid = corpus(20, 0), corpus(8, 1)
     if case == "bert":
-        body = Bert.seeded(BertConfig(alphabet=ALPHABET, pairs=True, **SIZES), 1)
-        return kind(body, holed(data), valid, config, folder, together=group, exam=holed(valid))
-    model = Gpt.seeded(GptConfig(alphabet=ALPHABET, **SIZES), 1)
-    return kind(model, batches_for(data, 4, 6, False, 1, 24), valid, config, folder, together=group)
+        body = Bert.seeded(BertConfig(vocab_size=ALPHABET, **SIZES), 1)
+        task = Masked(next_sentence=True)
+        how: Any = {"task": task, "valid_batches": holed(valid), "kind": kind, "group": group}
+        return made(body, holed(data), valid, config, folder, **how)
+    model = Gpt.seeded(GptConfig(vocab_size=ALPHABET, **SIZES), 1)
+    batches = next_batches(data, 4, 6, False, 1, 24)
+    return made(model, batches, valid, config, folder, kind=kind, group=group)
 
 
 def curve(folder: Path) -> list[dict[str, float]]:
@@ -78,7 +83,7 @@ def work(folder: Path) -> None:
     from chainrule.train.shard import Sharded
 
     warnings.simplefilter("error")
-    with together() as group:
+    with process_group() as group:
         for case in CASES:
             keep(trainer(case, folder / case, Sharded, group), folder / case)
         for _ in range(9):
@@ -91,7 +96,7 @@ def work(folder: Path) -> None:
                 break
             except Stopped:
                 assert went_on or stop == 4
-                group.total([0.0])  # the chief has written its checkpoint when all are here
+                group.all_reduce([0.0])  # the chief has written its checkpoint when all are here
         broken = trainer("gpt", folder / "broken", Sharded, group)
         held = sum(one.numel() for one in broken.optimizer.first.values())
         if group.rank == 1:  # one bad part is enough
@@ -105,15 +110,16 @@ def work(folder: Path) -> None:
 
 def keep(run: Trainer, folder: Path) -> None:
     run.run()
-    if run.together.chief:
-        np.savez(folder / "learnt.npz", **run.model.arrays())
+    if run.group.is_main:
+        np.savez(folder / "learnt.npz", **run.body.arrays())
 
 
 @pytest.fixture(scope="module")
 def divided(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("divided")
     words = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    here = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": here}
     subprocess.run([*words, __file__, str(folder)], check=True, env=environment, timeout=120)
     return folder
 
@@ -147,17 +153,17 @@ def test_a_checkpoint_of_a_divided_training_is_that_of_a_whole_one(divided: Path
     assert run.restore()
     run.run()
     whole = learnt(divided / "gpt averaged")
-    for name, array in run.model.arrays().items():
+    for name, array in run.body.arrays().items():
         np.testing.assert_allclose(whole[name], array, atol=1e-3, err_msg=name)
 
 
 def test_the_memory_of_the_optimiser_is_divided_and_nan_is_noticed_by_all(divided: Path) -> None:
     facts = [json.loads((divided / f"facts{rank}.json").read_text()) for rank in range(2)]
-    model = Gpt.seeded(GptConfig(alphabet=ALPHABET, **SIZES), 1)
+    model = Gpt.seeded(GptConfig(vocab_size=ALPHABET, **SIZES), 1)
     total = sum(one.numel() for one in model.parameters())
     assert sum(one["held"] for one in facts) == total
     assert max(one["held"] for one in facts) < 0.6 * total
-    assert all("lower --rate" in one["error"] for one in facts)
+    assert all("lower --lr" in one["error"] for one in facts)
 
 
 def test_without_other_processes_nothing_is_divided(tmp_path: Path) -> None:
@@ -172,19 +178,20 @@ def test_a_family_without_blocks_is_not_divided() -> None:
     from chainrule.train.shard import check
 
     with pytest.raises(ConfigError, match="'lstm' has none"):
-        check(Lstm, LstmConfig(alphabet=ALPHABET, width=8), 2)
-    check(Gpt, GptConfig(alphabet=ALPHABET, **SIZES), 2)
+        check(Lstm, LstmConfig(vocab_size=ALPHABET, width=8), 2)
+    check(Gpt, GptConfig(vocab_size=ALPHABET, **SIZES), 2)
 
 
 def test_a_process_without_a_row_remembers_no_row(tmp_path: Path) -> None:
-    model = Lstm.seeded(LstmConfig(alphabet=ALPHABET, width=8), 1)
+    model = Lstm.seeded(LstmConfig(vocab_size=ALPHABET, width=8), 1)
     row = np.array([[BOS, FIRST]])
     states = []
     for rank in range(2):
-        run = Trainer(model, holed(corpus(8, 1)), None, TrainConfig(), together=Together(rank, 2))
-        run._learn_from(Batch(np.repeat(row, 4, 0), np.repeat(row, 4, 0), False), 4)
-        run._learn_from(Batch(row, row, False), 1)
-        states.append(list(tensors(run.state)))
+        batches = holed(corpus(8, 1))
+        run = made(model, batches, None, TrainConfig(), group=ProcessGroup(rank, 2))
+        run._learn_from(Batch(np.repeat(row, 4, 0), np.repeat(row, 4, 0)), 4)
+        run._learn_from(Batch(row, row), 1)
+        states.append(run.state.tensors())
     assert all(len(interleaved(pair)) == 1 for pair in zip(*states, strict=True))
 
 

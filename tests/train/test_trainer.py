@@ -16,15 +16,17 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chainrule.data.batches import Buckets, Streams, batches_for
+from chainrule.data.batches import Buckets, Streams, next_batches
 from chainrule.data.corpus import Corpus
 from chainrule.errors import ConfigError, ModelError, Stopped
 from chainrule.models.lstm import Lstm, LstmConfig
 from chainrule.symbols import BOS, EOS, FIRST, PAD
+from chainrule.tasks.next import Next
 from chainrule.train.config import TrainConfig
 from chainrule.train.optimizer import AdamW
-from chainrule.train.schedule import PROBE, Plan, duration, plan_budget, plan_steps
+from chainrule.train.schedule import PROBE, duration
 from chainrule.train.trainer import Trainer
+from trained import trainer as made
 
 ALPHABET = FIRST + 4
 
@@ -38,35 +40,38 @@ def corpus(rows: int = 40, seed: int = 0) -> Corpus:
     return Corpus(np.concatenate(found).astype(np.int32), rows, 1)
 
 
-def trainer(folder: Path | None = None, carry: bool = True, **options: Any) -> Trainer:
+def trainer(
+    folder: Path | None = None, stateful: bool = True, smoothing: float = 0.0, **options: Any
+) -> Trainer:
     torch.set_num_threads(1)
     data = corpus()
-    config = TrainConfig(**{"epochs": 4, "rate": 0.02, **options})
-    model = Lstm.seeded(LstmConfig(alphabet=ALPHABET, width=8, layers=2, dropout=0.2), 1)
-    return Trainer(model, batches_for(data, 4, 8, carry, 1), corpus(10, 1), config, folder)
+    config = TrainConfig(**{"epochs": 4, "lr": 0.02, **options})
+    model = Lstm.seeded(LstmConfig(vocab_size=ALPHABET, width=8, layers=2, dropout=0.2), 1)
+    batches = next_batches(data, 4, 8, stateful, 1)
+    return made(model, batches, corpus(10, 1), config, folder, task=Next(label_smoothing=smoothing))
 
 
 def weights(run: Trainer) -> np.ndarray:
-    return np.concatenate([value.numpy().ravel() for value in run.model.state_dict().values()])
+    return np.concatenate([value.numpy().ravel() for value in run.body.state_dict().values()])
 
 
-@pytest.mark.parametrize("carry", [True, False])
-def test_what_can_be_learnt_is_learnt(carry: bool) -> None:
-    run = trainer(carry=carry, epochs=30)
+@pytest.mark.parametrize("stateful", [True, False])
+def test_what_can_be_learnt_is_learnt(stateful: bool) -> None:
+    run = trainer(stateful=stateful, epochs=30)
     run.run()
     assert run.at.best < 1.25 < np.log(5)
 
 
-@pytest.mark.parametrize("carry", [True, False])
+@pytest.mark.parametrize("stateful", [True, False])
 @pytest.mark.parametrize("average", [True, False])
 def test_stopped_and_resumed_equals_uninterrupted_to_the_bit(
-    tmp_path: Path, carry: bool, average: bool
+    tmp_path: Path, stateful: bool, average: bool
 ) -> None:
-    whole = trainer(tmp_path / "whole", carry, average=average)
+    whole = trainer(tmp_path / "whole", stateful, average=average)
     whole.run()
     left = 0
     for _ in range(50):
-        part = trainer(tmp_path / "part", carry, average=average)
+        part = trainer(tmp_path / "part", stateful, average=average)
         part.restore()
         steps = iter([False] * 7 + [True])
         part.stopping = lambda steps=steps: next(steps)  # type: ignore[misc]
@@ -90,8 +95,8 @@ def test_a_loss_that_is_no_number_is_explained_and_the_checkpoint_kept(tmp_path:
     run = trainer(tmp_path)
     run.restore()
     with torch.no_grad():
-        next(run.model.parameters())[:] = torch.nan
-    with pytest.raises(ModelError, match="lower --rate"):
+        next(run.body.parameters())[:] = torch.nan
+    with pytest.raises(ModelError, match="lower --lr"):
         run.run()
     assert (tmp_path / "checkpoint.safetensors").read_bytes() == before
 
@@ -113,7 +118,7 @@ def test_a_full_disk_leaves_the_last_checkpoint(tmp_path: Path, monkeypatch: pyt
 
 
 def test_label_smoothing_reaches_the_loss_and_not_the_judgement() -> None:
-    plain, smoothed = trainer(), trainer(label_smoothing=0.5)
+    plain, smoothed = trainer(), trainer(smoothing=0.5)
     assert plain._loss_on_valid(PROBE) == smoothed._loss_on_valid(PROBE)
     for run in (plain, smoothed):
         run.run()
@@ -122,7 +127,7 @@ def test_label_smoothing_reaches_the_loss_and_not_the_judgement() -> None:
 
 
 def test_early_stopping_keeps_the_best_weights() -> None:
-    run = trainer(epochs=40, patience=2, rate=0.3)
+    run = trainer(epochs=40, patience=2, lr=0.3)
     run.run()
     assert run.at.step < 40 * len(run.batches) or run.at.since < 2
     assert run._loss_on_valid(PROBE) == pytest.approx(run.at.best, abs=1e-6)
@@ -163,7 +168,7 @@ def test_streams_read_every_symbol_once_and_in_order() -> None:
     rows = [np.concatenate([streams.batch(0, i).tokens for i in range(len(streams))], 1)]
     assert rows[0].ravel().tolist() == data.ids[: 3 * streams.length].tolist()
     assert BOS not in streams.batch(0, 1).targets
-    assert [streams.batch(0, i).goes_on for i in range(3)] == [False, True, True]
+    assert [streams.batch(0, i).continues for i in range(3)] == [False, True, True]
 
 
 def test_buckets_read_every_symbol_once() -> None:
@@ -190,25 +195,12 @@ def test_long_sequences_are_read_window_by_window(sizes: list[int], symbols: int
     read: list[list[int]] = []
     for number in range(len(buckets)):
         one = buckets.batch(1, number)
-        assert one.symbols and one.tokens.shape[1] <= 2 * window
-        if not one.goes_on:
+        assert one.count and one.tokens.shape[1] <= 2 * window
+        if not one.continues:
             read, going = read + going, [[] for _ in one.tokens]
         for row, tokens in zip(going, one.tokens, strict=True):
             row += tokens[tokens != PAD].tolist()
     assert sorted(read + going) == sorted(row[:-1] for row in rows)
-
-
-def test_a_plan_rises_then_falls() -> None:
-    plan = plan_steps(1000, 10**4, "")
-    rates = [plan.rate(step, 1.0) for step in range(1000)]
-    assert rates[0] < 0.05 and max(rates) == pytest.approx(1.0) and rates[-1] < 0.02
-    assert rates.index(max(rates)) <= 100
-
-
-def test_a_budget_becomes_steps_with_a_margin() -> None:
-    plan = plan_budget(100.0, 0.1, 20, 50, 1e-5, 10**5)
-    assert 780 < plan.steps - 20 < 950
-    assert isinstance(plan, Plan) and "steps a second" in plan.reason
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("10m", 600), ("1.5h", 5400), ("45", 45)])
@@ -225,7 +217,7 @@ def test_other_durations_are_refused(text: str) -> None:
 RUN = """
 import sys
 from pathlib import Path
-sys.path.insert(0, sys.argv[2])
+sys.path[:0] = sys.argv[2:]
 from test_trainer import LONG, trainer
 run = trainer(Path(sys.argv[1]), **LONG)
 run.restore()
@@ -233,7 +225,7 @@ print("go", flush=True)
 run.run()
 print("finished", flush=True)
 """
-LONG = {"epochs": 60, "minutes": 0.0, "patience": 0}  # a checkpoint after every step
+LONG = {"epochs": 60, "checkpoint_every": "1e-9s", "patience": 0}  # a checkpoint after every step
 
 
 def curve(folder: Path) -> list[dict[str, Any]]:
@@ -244,7 +236,8 @@ def test_killed_twenty_times_at_random_the_curve_is_the_same(tmp_path: Path) -> 
     whole = trainer(tmp_path / "whole", **LONG)
     whole.run()
     rng = np.random.default_rng(0)
-    command = [sys.executable, "-c", RUN, str(tmp_path / "killed"), str(Path(__file__).parent)]
+    folders = [str(folder) for folder in Path(__file__).parents[:2]]
+    command = [sys.executable, "-c", RUN, str(tmp_path / "killed"), *folders]
     kills, finished = 0, False
     while not finished:
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

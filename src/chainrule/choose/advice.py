@@ -17,13 +17,16 @@ Row = Mapping[str, Any]
 def advice(
     models: Sequence[Row], order: Sequence[str], crossings: Sequence[Row], data: Row, unit: str
 ) -> dict[str, Any]:
-    """Which model to take and why; `models` best first, `order` of names from the simplest on."""
-    done = [row for row in models if not row["failed"] and math.isfinite(row["bits"])]
+    """Which model to take and why; `models` best first, `order` of names from the simplest on.
+
+    The validation part decides; what is told of bits is of the test part.
+    """
+    done = [row for row in models if not (row["failed"] or row["unfinished"]) and math.isfinite(row["bits"])]
     if not done:
         return {"best": None, "simplest": None, "fastest": None, "sentences": ["No model could be judged."]}
     best = done[0]
     simplest = min((row for row in done if _equal(row, best)), key=lambda row: _place(order, row["name"]))
-    close = [row for row in done if row["bits"] <= (1 + CLOSE) * best["bits"]]
+    close = [row for row in done if row["loss"] <= best["loss"] + CLOSE * abs(best["loss"])]
     fastest = max(close, key=lambda row: row["score_per_second"])
     sentences = [
         _choice(simplest, best, unit),
@@ -47,17 +50,17 @@ def _equal(row: Row, best: Row) -> bool:
     """Whether nobody would notice the difference."""
     if row is best:
         return True
-    return not row["behind"]["real"] and row["bits"] <= (1 + NEAR) * best["bits"]
+    return not row["chosen_behind"]["real"] and row["loss"] <= best["loss"] + NEAR * abs(best["loss"])
 
 
 def _choice(simplest: Row, best: Row, unit: str) -> str:
     figures = f"{best['bits']:.3f} {unit}"
     if simplest is best:
         return f"Take {best['title']}: with {figures} it is the best, and the simpler ones are not behind by chance."
-    gap = simplest["bits"] / best["bits"] - 1
+    gap = simplest["loss"] / best["loss"] - 1
     return (
-        f"Take {simplest['title']}: {best['title']} has the fewest bits ({figures}), but only by {100 * gap:.1f} %, "
-        "which may be chance, and it is less simple."
+        f"Take {simplest['title']}: {best['title']} is the best on the validation part ({figures} on the test part), "
+        f"but only by {100 * gap:.1f} %, which may be chance, and it is less simple."
     )
 
 

@@ -12,19 +12,22 @@ from pathlib import Path
 from typing import Any
 
 from chainrule.bundle import Bundle, load
-from chainrule.choose.ladder import ladders
-from chainrule.choose.plan import GIVEN, PLAN, TYPED, Plan, check_same, opened
-from chainrule.choose.race import Event, Race
+from chainrule.choose.ladder import ladder, ladders
+from chainrule.choose.plan import CODECS, GIVEN, PLAN, TYPED, RacePlan, check_same, opened
+from chainrule.choose.race import CLOCK, FOLDERS, Event, Race
 from chainrule.choose.report import page
-from chainrule.choose.results import Compared, foretold, results
+from chainrule.choose.results import Compared, cost_forecasts, results
+from chainrule.choose.rounds import ROUNDS
+from chainrule.choose.yardsticks import YARDSTICKS, yardsticks
 from chainrule.config import to_json
-from chainrule.data.check import check
+from chainrule.data.check import examine
 from chainrule.data.dataset import Prepared
 from chainrule.errors import BundleError, ConfigError
-from chainrule.files import new_file, write_text
+from chainrule.store.files import new_file, write_text
 from chainrule.train.schedule import duration
 
 RESULTS, REPORT = "results.json", "report.html"
+WRITTEN = (RESULTS, REPORT, PLAN, CODECS, CLOCK, ROUNDS, *FOLDERS)  # what a comparison makes in its folder
 SHORTEST = 10.0  # seconds
 
 
@@ -64,6 +67,7 @@ def compare(
     test: str | os.PathLike[str] | None = None,
     seed: int = 1,
     resume: bool = False,
+    force: bool = False,
     watch: Callable[[Event], object] = lambda event: None,
     command: str | None = None,
     **options: Any,
@@ -71,11 +75,13 @@ def compare(
     """Train the ladder of models on one set of data within one budget, and judge all of them on the same held-out part.
 
     `data` are files, or texts; `options` those of reading (`column="text"`) and of the codec (`vocab="10k"`). Of
-    several codecs, `codec=["characters", "words"]`, each gets a ladder of its own. What was stopped goes on with
-    `resume`.
+    several codecs, `codec=["characters", "words"]`, each gets a ladder of its own. What was stopped continues with
+    `resume`; with `force` an earlier comparison in `out` is replaced.
     """
     began, folder = time.monotonic(), Path(out)
-    plan = Plan(
+    _check_asked(models, budget)
+    _check_place(folder, resume, force)
+    plan = RacePlan(
         data=_files(data, folder),
         valid=None if valid is None else _absolute(valid),
         test=None if test is None else _absolute(test),
@@ -85,16 +91,13 @@ def compare(
         models=list(models),
         seed=seed,
     )
-    if plan.budget < SHORTEST:
-        raise ConfigError(f"A comparison needs {SHORTEST:.0f}s at least, not {budget}.")
     prepared = _prepared(plan, folder, resume)
     rungs = ladders(list(prepared), models)
-    if not rungs:
-        raise ConfigError("A mix needs models to mix. Name some beside it, such as 5-gram,lstm,mix.")
-    race = Race(folder, rungs, plan.budget, not models or "mix" in models, watch, began)
-    compared = Compared(prepared, {name: check(one.data, one.codec) for name, one in prepared.items()})
-    forecasts = foretold(race, compared)
+    compared = Compared(prepared, {name: examine(one.data, one.codecs) for name, one in prepared.items()})
+    race = Race(folder, rungs, plan.budget, not models or "mix" in models, watch, compared.unit, began)
+    forecasts = cost_forecasts(race, compared)
     watch({"rungs": [rung.name for rung in rungs], "forecasts": forecasts, "budget": plan.budget})
+    race.measure(YARDSTICKS, lambda: yardsticks(next(iter(prepared.values())), plan.budget))
     race.run()
     words = command or f"chainrule compare {' '.join(plan.data)} --budget {budget} -o {folder}"
     found = results(race, compared, forecasts, words, seed)
@@ -103,15 +106,52 @@ def compare(
     return Comparison(found, folder)
 
 
-def _prepared(plan: Plan, folder: Path, resume: bool) -> dict[str, Prepared]:
-    """The data, read anew or as they were read before, by codec."""
-    begun = (folder / PLAN).exists()
-    if begun and not resume:
-        raise BundleError(f"{folder} holds a comparison. Go on with --resume, or choose another folder.")
-    if not begun:
-        return plan.begin(folder)
-    check_same(folder, plan)
-    return opened(folder)[1]
+def _check_asked(models: Sequence[str], budget: str) -> None:
+    """Refuse what cannot be, before data are read; the longest ladder knows the models of all of them."""
+    if not ladder("characters", models):
+        raise ConfigError("A mix needs models to mix. Name some beside it, such as 5-gram,lstm,mix.")
+    if duration(budget) < SHORTEST:
+        raise ConfigError(f"A comparison needs at least {SHORTEST:.0f}s, not {budget}.")
+
+
+def _check_place(folder: Path, resume: bool, force: bool) -> None:
+    """Refuse a folder that holds something else, or a comparison that nobody said what to do with."""
+    if resume and force:
+        raise ConfigError(
+            "--resume continues an earlier comparison and --force replaces it: give one of them."
+        )
+    if folder.exists() and not folder.is_dir():
+        raise BundleError(f"{folder} is a file, and a folder is to be written there. Choose another name.")
+    names = sorted(path.name for path in folder.iterdir()) if folder.exists() else []
+    foreign = [name for name in names if name not in (GIVEN, TYPED)]  # these are written before the plan
+    if PLAN not in names and foreign:
+        raise BundleError(f"{folder} is no comparison: it holds {foreign[0]}. Choose another folder.")
+    if PLAN in names and not (resume or force):
+        raise BundleError(
+            f"{folder} holds a comparison. Continue it with --resume, replace it with --force, or choose another "
+            "folder."
+        )
+
+
+def _clear(folder: Path) -> None:
+    """Remove what an earlier comparison wrote; data that it was given, and files of others, stay."""
+    for name in WRITTEN:
+        path = folder / name
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _prepared(plan: RacePlan, folder: Path, resume: bool) -> dict[str, Prepared]:
+    """The data, read for the first time or as they were read before, by codec."""
+    if resume and (folder / PLAN).exists():
+        check_same(folder, plan)
+        return opened(folder)[1]
+    ready = plan.read()
+    if (folder / PLAN).exists():  # replaced, but not before the data were read: they may be missing
+        _clear(folder)
+    return plan.begin(folder, ready)
 
 
 def _files(data: Any, folder: Path) -> list[str]:

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from chainrule.codecs.registry import codec as codec_named
 from chainrule.errors import ConfigError, suggest
-
-LETTERS = ("characters", "bytes")  # codecs whose symbols are small, so that n-grams look further back
 
 
 @dataclass(frozen=True)
@@ -18,23 +17,17 @@ class Rung:
     name: str
     family: str
     options: Mapping[str, Any] = field(default_factory=dict)
-    weight: float = 0.0  # of its share of the time; 0: it takes what it takes
+    learns: bool = False  # by gradient, for as long as it is given; those that count take what they take
     codec: str = ""
 
 
-LEARNERS = (
-    Rung("window", "window", weight=1.0),
-    Rung("rnn", "rnn", weight=1.0),
-    Rung("gru", "gru", weight=1.5),
-    Rung("lstm", "lstm", weight=2.5),
-    Rung("gpt", "gpt", weight=2.0),
-)
-MIX, CURVE = 0.6, 2.4  # weights of what comes after them
+LEARNERS = tuple(Rung(name, name, learns=True) for name in ("window", "rnn", "gru", "lstm", "gpt"))
+PROMISE = ("lstm", "gru", "gpt", "window", "rnn")  # who starts where there is no time for all
 
 
 def ladder(codec: str, wanted: Sequence[str] = ()) -> list[Rung]:
     """The rungs for a codec, or those of them that are wanted: by name, or by family."""
-    orders = (1, 2, 3, 5, 8) if codec in LETTERS else (1, 2, 3, 5)
+    orders = (1, 2, 3, 5, 8) if codec_named(codec).letters else (1, 2, 3, 5)
     counted = [
         Rung("unigram" if order == 1 else f"{order}-gram", "ngram", {"order": order}) for order in orders
     ]
@@ -59,7 +52,12 @@ def ladders(codecs: Sequence[str], wanted: Sequence[str] = ()) -> list[Rung]:
 def _simple(rung: Rung) -> tuple[int, int]:
     """Where it stands on the ladder, whatever its codec."""
     families = [one.family for one in LEARNERS]
-    return (families.index(rung.family) + 1 if rung.weight else 0, rung.options.get("order", 0))
+    return (families.index(rung.family) + 1 if rung.learns else 0, rung.options.get("order", 0))
+
+
+def by_promise(rungs: Sequence[Rung]) -> list[Rung]:
+    """Those that learn, in the order in which they are worth starting."""
+    return sorted((rung for rung in rungs if rung.learns), key=lambda rung: PROMISE.index(rung.family))
 
 
 def title(family: str, settings: Mapping[str, Any], name: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.bundle import Bundle
-from chainrule.choose.plan import by_bytes, judged_on
+from chainrule.choose.plan import by_bytes, chosen_on, judged_on
 from chainrule.data.corpus import Corpus
 from chainrule.data.dataset import Prepared
 from chainrule.judge.bootstrap import blocks
@@ -33,18 +33,27 @@ class Judged:
     facts: Mapping[str, Any]
 
 
+@dataclass(frozen=True)
+class Choice:
+    """What decides about a model."""
+
+    figure: float  # as people are told
+    loss: float  # the same, smaller is better
+    cases: tuple[np.ndarray, np.ndarray] | None = (
+        None  # bits and sizes (S,), where the figure is made of such
+    )
+
+
 def judged(bundle: Bundle, prepared: Prepared, seed: int, spelling: bool = False) -> Judged:
-    """How well and how fast a model foresees, and what it writes; with `spelling`, what its codec cannot write down
+    """How well and how fast a model predicts, and samples of it; with `spelling`, what its codec cannot write down
     is paid for by the byte.
     """
     test = judged_on(prepared)
     began = time.perf_counter()
     logs = bundle.model.score_ids(test.ids)
     scoring = time.perf_counter() - began
-    bits = np.where(test.ids == BOS, 0.0, -logs.astype(np.float64) / LOG2)  # (positions,)
-    perplexity = _power(float(bits.sum()) / max(1, test.symbols))
-    sizes = widths(prepared)
-    bits, sizes = cases(test.ids, bits + spelled(test, sizes) if spelling else bits, sizes)
+    perplexity = _power(float(_bits(test, logs).sum()) / max(1, test.symbols))
+    bits, sizes = _cases(prepared, test, logs, spelling)
     began = time.perf_counter()
     samples, written = samples_of(bundle, seed)
     facts = {
@@ -58,15 +67,44 @@ def judged(bundle: Bundle, prepared: Prepared, seed: int, spelling: bool = False
     return Judged(bits, sizes, facts)
 
 
-def widths(prepared: Prepared) -> np.ndarray:
-    """How many bytes of the held-out text each symbol (positions,) stands for; 1 each if bits are told by the symbol.
+def choice(bundle: Bundle, prepared: Prepared, spelling: bool = False) -> Choice:
+    """What decides about a model: its task's own figure on the validation part.
+
+    Bits are told in the unit of the report, so that codecs can be compared.
+    """
+    task, corpus = bundle.task, chosen_on(prepared)
+    if task.figure == "bits_per_symbol":
+        bits, sizes = _cases(prepared, corpus, bundle.model.score_ids(corpus.ids), spelling)
+        value = float(bits.sum() / sizes.sum())
+        return Choice(value, value, (bits, sizes))
+    part = prepared.valid or prepared.test
+    assert part is not None
+    value = task.judge(bundle.body, bundle.head, part).values[task.figure]
+    return Choice(value, -value if task.maximise else value)
+
+
+def _bits(corpus: Corpus, logs: np.ndarray) -> np.ndarray:
+    """Of every symbol (positions,)."""
+    return np.where(corpus.ids == BOS, 0.0, -logs.astype(np.float64) / LOG2)
+
+
+def _cases(
+    prepared: Prepared, corpus: Corpus, logs: np.ndarray, spelling: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Bits and sizes (S,) of a part, from the log-probabilities of its symbols (positions,)."""
+    bits, sizes = _bits(corpus, logs), widths(prepared, corpus)
+    return cases(corpus.ids, bits + spelled(corpus, sizes) if spelling else bits, sizes)
+
+
+def widths(prepared: Prepared, test: Corpus) -> np.ndarray:
+    """How many bytes of held-out text each symbol (positions,) stands for; 1 each if bits are told by the symbol.
 
     An unknown symbol stands for an equal share of what the known ones leave over.
     """
-    test, codec = judged_on(prepared), prepared.codec
+    codec = prepared.codec
     if not by_bytes(prepared):
         return np.where(test.ids == BOS, 0.0, 1.0)
-    between = len(getattr(codec, "glue", ""))
+    between = len(codec.glue)
     table = np.zeros(codec.size)
     for one in np.unique(test.ids[test.ids >= FIRST]).tolist():
         table[one] = len(codec.decode([one]).encode()) + between
@@ -92,8 +130,8 @@ def cases(ids: np.ndarray, bits: np.ndarray, sizes: np.ndarray) -> tuple[np.ndar
     starts = np.flatnonzero(ids == BOS)
     if len(starts) >= APART:
         return np.add.reduceat(bits, starts), np.add.reduceat(sizes, starts)
-    spoken = ids != BOS
-    return blocks(bits[spoken], sizes[spoken])
+    predicted = ids != BOS
+    return blocks(bits[predicted], sizes[predicted])
 
 
 def samples_of(bundle: Bundle, seed: int) -> tuple[list[str], int]:
@@ -114,17 +152,17 @@ def _surprise(bundle: Bundle, ids: np.ndarray, logs: np.ndarray) -> dict[str, An
 
 def _values(bundle: Bundle, prepared: Prepared) -> dict[str, Any] | None:
     """How near forecasts of numbers come; None for other data."""
-    if prepared.codec.name != "numbers" or prepared.data.test is None:
-        return None
     from chainrule.codecs.numbers import parse
-    from chainrule.judge.forecast import foresight, season
+    from chainrule.judge.forecast import forecast_score, season
 
-    learnt = [parse(texts) for texts in prepared.data.train()]
-    held = [parse(texts) for texts in prepared.data.test()]
+    bins, data = prepared.codec.bins, prepared.data
+    if bins is None or data.test is None:
+        return None
+    learnt = [parse(texts) for texts in data.train[data.main]()]
+    held = [parse(texts) for texts in data.test[data.main]()]
     every = season(np.concatenate([one for one, _ in learnt]), np.concatenate([two for _, two in learnt]))
-    codec: Any = prepared.codec
     truth = np.concatenate([one for one, _ in held])
-    found = foresight(bundle.model, judged_on(prepared).ids, truth, codec.bins, every)
+    found = forecast_score(bundle.model, judged_on(prepared).ids, truth, bins, every)
     return {
         "mae": found.mae,
         "coverage": found.coverage,

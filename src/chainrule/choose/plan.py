@@ -1,28 +1,30 @@
-"""What a comparison is about: kept beside its results, so that it can go on and be done again."""
+"""What a comparison is about: kept beside its results, so that it can continue and be done again."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from chainrule.codecs.base import Codec
 from chainrule.codecs.registry import codec as codec_named
-from chainrule.config import share, to_json
+from chainrule.codecs.registry import codecs as codec_names
+from chainrule.config import to_json
 from chainrule.data.corpus import Corpus
-from chainrule.data.dataset import Prepared, encode_parts, open_data, prepare
-from chainrule.data.sources import Given, ReadConfig
+from chainrule.data.dataset import Dataset, Prepared, encoded, learn_codecs, open_data
+from chainrule.data.roles import Role
+from chainrule.data.sources import Given
 from chainrule.errors import BundleError, ConfigError
-from chainrule.files import write_text
-from chainrule.manifest import read_json
+from chainrule.store.files import write_text
+from chainrule.store.manifest import read_json
 
 PLAN, CODECS = "plan.json", "codecs"
 GIVEN, TYPED = "data.jsonl", "data.txt"  # where texts and standard input are put, for all processes
-SPELLED = ("characters", "bytes", "words", "subwords", "tokenizer")  # codecs of text, judged by the byte
 
 
 @dataclass(frozen=True)
-class Plan:
+class RacePlan:
     """Everything that decides what is compared; plain values only."""
 
     data: list[str]
@@ -33,45 +35,62 @@ class Plan:
     budget: float  # seconds
     models: list[str]
     seed: int = 1
-
-    @property
-    def reading(self) -> ReadConfig:
-        """How the files are read."""
-        return ReadConfig.from_values(share(self.options, ReadConfig))
+    roles: list[dict[str, Any]] = field(default_factory=list)  # fields of `Role`; none: the data are text
 
     @property
     def given(self) -> Given:
         """The data, as `read` takes them."""
         return self.data[0] if len(self.data) == 1 else [Path(one) for one in self.data]
 
-    def begin(self, out: Path) -> dict[str, Prepared]:
-        """Read the data for the first time, with every codec; these are kept, so that everybody uses the same ones."""
+    def read(self) -> list[Prepared]:
+        """The data for the first time, with every codec."""
         wanted: list[str | None] = [*self.codecs] or [None]
-        ready = [self._prepared(name) for name in wanted]
+        opened = [self.open(name) for name in wanted]
+        ready = [encoded(data, learn_codecs(data)) for data in opened]
         _check_parts(ready)
-        kept = {}
-        for one in ready:
-            folder = out / CODECS / one.codec.name
-            folder.mkdir(parents=True, exist_ok=True)
-            one.codec.save(folder)
-            kept[one.codec.name] = [one.codec.config.values(), one.why]
+        return ready
+
+    def begin(self, out: Path, ready: Sequence[Prepared] = ()) -> dict[str, Prepared]:
+        """Keep the plan and its codecs, so that all processes use the same ones; data not yet `ready` are read."""
+        ready = ready or self.read()
+        kept = {one.codec.name: _save(one.codecs, out / CODECS / one.codec.name) for one in ready}
         write_text(out / PLAN, to_json({"plan": asdict(self), CODECS: kept}, indent=2) + "\n")
         return {one.codec.name: one for one in ready}
 
-    def _prepared(self, codec: str | None) -> Prepared:
-        settings = self._settings(codec)
-        return prepare(self.given, self.valid, self.test, codec=codec, settings=settings, config=self.reading)
+    def open(self, codec: str | None) -> Dataset:
+        """The data for one of the codecs."""
+        return self._open([Role(**one) for one in self.roles], codec)
 
-    def _settings(self, codec: str | None) -> dict[str, Any]:
-        """The options of a codec: all that are not of reading, but for those that belong to another codec alone."""
-        reading = share(self.options, ReadConfig)
-        others = {name for one in self.codecs for name in _known(one)} - (_known(codec) if codec else set())
-        foreign = others if len(self.codecs) > 1 else set()
-        return {name: value for name, value in self.options.items() if name not in {*reading, *foreign}}
+    def again(self, codecs: Mapping[str, Codec]) -> Prepared:
+        """The data with codecs, by role, that are known already."""
+        roles = [Role(**one) for one in self.roles] or [Role(role) for role in codecs]
+        named = [replace(role, codec=codecs[role.name].name) for role in roles]
+        return encoded(self._open(named, None), codecs)
+
+    def _open(self, roles: list[Role], codec: str | None) -> Dataset:
+        allowed = [
+            codec_named(name).Config for name in self.codecs
+        ]  # options may be for another of the codecs
+        parts = (self.given, self.valid, self.test)
+        return open_data(*parts, roles=roles, codec=codec, options=self.options, allowed=allowed)
 
 
-def _known(codec: str) -> set[str]:
-    return {setting.name for setting in fields(codec_named(codec).Config)}
+Kept = Mapping[str, tuple[str, Mapping[str, Any]]]  # role -> name and settings of its codec
+
+
+def _save(codecs: Mapping[str, Codec], folder: Path) -> Kept:
+    """Write codecs, one folder a role, and give what is to be known besides to load them."""
+    for role, codec in codecs.items():
+        (folder / role).mkdir(parents=True, exist_ok=True)
+        codec.save(folder / role)
+    return {role: (codec.name, codec.config.values()) for role, codec in codecs.items()}
+
+
+def _load(kept: Kept, folder: Path) -> dict[str, Codec]:
+    kinds = {role: codec_named(name) for role, (name, _) in kept.items()}
+    return {
+        role: kind.load(folder / role, kind.Config.from_values(kept[role][1])) for role, kind in kinds.items()
+    }
 
 
 def _check_parts(ready: list[Prepared]) -> None:
@@ -79,7 +98,8 @@ def _check_parts(ready: list[Prepared]) -> None:
     if any(one.test is None for one in ready):
         raise ConfigError("There is nothing to judge on: the data are too few to hold any out. Give --test.")
     if len(ready) > 1 and not all(map(by_bytes, ready)):
-        raise ConfigError(f"Only codecs of text can be compared with each other: {', '.join(SPELLED)}.")
+        spelled = ", ".join(name for name in codec_names() if codec_named(name).spells)
+        raise ConfigError(f"Only codecs of text can be compared with each other: {spelled}.")
     seen = {(one.data.how, judged_on(one).sequences, judged_on(one).bytes) for one in ready}
     if len(seen) > 1:
         names = " and ".join(one.codec.name for one in ready)
@@ -88,34 +108,27 @@ def _check_parts(ready: list[Prepared]) -> None:
         )
 
 
-def opened(out: Path, codec: str | None = None) -> tuple[Plan, dict[str, Prepared]]:
+def opened(out: Path, codec: str | None = None) -> tuple[RacePlan, dict[str, Prepared]]:
     """A plan that was begun, and its data again; as ids of all its codecs, or of one."""
     kept = read_json(out / PLAN)
-    plan, wanted = Plan(**kept["plan"]), [codec] if codec else kept[CODECS]
-    return plan, {name: _again(out, plan, name, *kept[CODECS][name]) for name in wanted}
+    plan, wanted = RacePlan(**kept["plan"]), [codec] if codec else kept[CODECS]
+    return plan, {name: plan.again(_load(kept[CODECS][name], out / CODECS / name)) for name in wanted}
 
 
-def _again(out: Path, plan: Plan, name: str, settings: Mapping[str, Any], why: str) -> Prepared:
-    kind = codec_named(name)
-    codec = kind.load(out / CODECS / name, kind.Config.from_values(settings))
-    data = open_data(plan.given, plan.valid, plan.test, plan.reading, name)
-    return Prepared(codec, *encode_parts(codec, data), data, why)
-
-
-def check_same(out: Path, plan: Plan) -> None:
-    """Whether a comparison can go on as the one that was begun."""
+def check_same(out: Path, plan: RacePlan) -> None:
+    """Whether a comparison can continue the one that was begun."""
     found = read_json(out / PLAN).get("plan")
     if found != asdict(plan):
         changed = sorted(name for name, value in asdict(plan).items() if (found or {}).get(name) != value)
         raise BundleError(
-            f"{out} holds another comparison ({', '.join(changed)} differ). Go on with what it began with, or "
+            f"{out} holds another comparison ({', '.join(changed)} differ). Continue with what it began with, or "
             "choose another folder."
         )
 
 
 def by_bytes(prepared: Prepared) -> bool:
     """Whether bits are told per byte of text, and not per symbol."""
-    return prepared.codec.name in SPELLED
+    return prepared.codec.spells
 
 
 def rate(prepared: Prepared) -> float:
@@ -124,7 +137,12 @@ def rate(prepared: Prepared) -> float:
     return test.symbols / test.bytes if by_bytes(prepared) and test.bytes else 1.0
 
 
+def chosen_on(prepared: Prepared) -> Corpus:
+    """The part that decides: the validation part, or what is judged on where there is none."""
+    return prepared.valid.main if prepared.valid else judged_on(prepared)
+
+
 def judged_on(prepared: Prepared) -> Corpus:
     """The part that nobody learns from."""
     assert prepared.test is not None
-    return prepared.test
+    return prepared.test.main

@@ -48,12 +48,12 @@ class Scale:
         return self.low <= bent <= self.high
 
     def ticks(
-        self, most: int, coarse: Sequence[float] = DECADES, fine: Sequence[float] = THIRDS
+        self, most: int, bf16: Sequence[float] = DECADES, fine: Sequence[float] = THIRDS
     ) -> list[float]:
         """Round values within the scale, not more than asked for."""
         if not self.curved:
             return self._even(most)
-        found = [value for value in coarse if self.inside(value)]
+        found = [value for value in bf16 if self.inside(value)]
         if len(found) < 3:
             found = [value for value in fine if self.inside(value)]
         return self._apart(found, abs(self.end - self.begin) / (1.5 * most))

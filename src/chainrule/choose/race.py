@@ -1,4 +1,4 @@
-"""The comparison itself: one process after another, each with its share of the time that is left."""
+"""The comparison itself: one process after another, rounds in which the better half continues, then the mix."""
 
 from __future__ import annotations
 
@@ -10,20 +10,26 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from chainrule.choose.ladder import CURVE, MIX, Rung
+from chainrule.choose.ladder import Rung, by_promise
+from chainrule.choose.rounds import CONTINUES, FAILED, SHORTEST, Log, Turn, left_out, schedule
 from chainrule.config import to_json
 from chainrule.errors import Stopped
-from chainrule.files import write_text
+from chainrule.store.files import write_text
+from chainrule.train.checkpoint import FILE as CHECKPOINT
 
-FRACTIONS = (1 / 16, 1 / 8, 1 / 4, 1 / 2)
 FINISHING = 0.03  # share of the time for putting everything together
+COUNTING = 0.05  # share that counting is expected to take, before it is known
+CURVE, COUNTED_CURVE = 0.06, 0.04  # shares that learning curves may take, of what learns and of what counts
+HALVES = 3  # sizes of a learner's curve, each with half of the data of the next, and half of the time
+SHORTEST_PART = 2.0  # seconds for the smallest of them
+STARTS, USUAL_JUDGING = 3.5, 2.0  # seconds in which a process starts, and a model is judged
 LEAST = 4.0  # seconds below which a process has started before its time is over
 PATIENCE = 60.0  # seconds beyond its share after which a process is stopped
-CLOCK = "seconds.txt"
+CLOCK, FOLDERS = "seconds.txt", ("jobs", "found", "models", "runs")
 Event = Mapping[str, Any]
 
 
@@ -36,83 +42,180 @@ class Race:
     budget: float
     mixing: bool
     watch: Callable[[Event], object]
+    unit: str = "bits"
     began: float = field(default_factory=time.monotonic)
     failed: dict[str, str] = field(default_factory=dict)
-    before: float = 0.0  # seconds that passed before it was stopped
+    notes: list[str] = field(default_factory=list)  # what was left out, and why
+    before: float = 0.0  # seconds that passed before this process
 
-    def run(self) -> None:
-        """Everything, the simplest first."""
-        for folder in ("jobs", "found", "models", "runs"):
+    def __post_init__(self) -> None:
+        for folder in FOLDERS:
             (self.out / folder).mkdir(parents=True, exist_ok=True)
         if (self.out / CLOCK).exists():
             self.before = float((self.out / CLOCK).read_text())
-        for codec, counted in self._counted().items():
-            self._job(f"counting {codec}", "rungs", codec, 0.0, counted)
-        learners = [rung for rung in self.rungs if rung.weight]
-        for place, rung in enumerate(learners):
-            self._learn(rung, self._share(learners[place:]))
-        if self.mixing:
-            self._mix(learners)
-        self._curves(learners)
 
-    def given(self) -> dict[str, float]:
-        """Seconds that each model would be given if all took what they are given."""
-        learners = [rung for rung in self.rungs if rung.weight]
-        total = sum(rung.weight for rung in learners) + self._after
-        return {rung.name: rung.weight / total * (1 - FINISHING) * self.budget for rung in learners}
+    def measure(self, name: str, work: Callable[[], object]) -> None:
+        """Something beside the models, unless it has been found before."""
+        if not self.found(name):
+            write_text(self.out / "found" / f"{name}.json", to_json(work()) + "\n")
+
+    def run(self) -> None:
+        """Everything, the simplest first."""
+        for codec, counted in self._counted().items():
+            seconds = COUNTED_CURVE * self.budget
+            self._job(f"counting {codec}", "rungs", codec, 0.0, counted, curve_seconds=seconds)
+        learners = by_promise(self.rungs)
+        if learners:
+            self._compete(learners)
+            self._mix(learners)
+            self._curve(learners)
+
+    def planned(self) -> dict[str, float]:
+        """Seconds that each model would have if it won, as far as is known before anything ran."""
+        learners = by_promise(self.rungs)
+        usable = (1 - FINISHING - COUNTING) * self.budget
+        plan = schedule([rung.name for rung in learners], usable)
+        return {rung.name: plan.planned for rung in learners}
+
+    @property
+    def turns(self) -> list[Turn]:
+        """Everything that happened in rounds, as far as it is on disk."""
+        return Log.opened(self.out, schedule([], 0.0)).turns
 
     def _counted(self) -> dict[str, list[Rung]]:
         """Those that count, by codec."""
-        counted = [rung for rung in self.rungs if not rung.weight]
+        counted = [rung for rung in self.rungs if not rung.learns]
         codecs = dict.fromkeys(rung.codec for rung in counted)
         return {codec: [rung for rung in counted if rung.codec == codec] for codec in codecs}
 
-    @property
-    def _after(self) -> float:
-        """The weight of what comes after all models."""
-        return (MIX if self.mixing else 0.0) + CURVE
+    def _compete(self, learners: Sequence[Rung]) -> None:
+        """Rounds in which the better half continues; then the winner has what is left."""
+        names = [rung.name for rung in learners]
+        starting = max((self.found(rung.name) or {}).get("started", 0.0) for rung in self.rungs)
+        log = Log.opened(self.out, schedule(names, self.left - self._after(), starting))
+        log.save()
+        for name, why in left_out(log.schedule, names).items():
+            self._fails(name, why)
+        going = [rung for rung in self.rungs if rung.name in log.schedule.starters]  # the simplest first
+        counts = [models for models, _ in log.schedule.rounds]
+        for number, (_, seconds) in enumerate(log.schedule.rounds, 1):
+            for rung in going:
+                self._turn(log, number, rung, seconds)
+            keep = counts[number] if number < len(counts) else 1
+            going = self._go_on(log, number, keep, going)
+        self._win(log, learners)
 
-    def _share(self, learners: Sequence[Rung]) -> float:
-        """How much of the time that is left the first of these may take."""
-        return learners[0].weight / (sum(rung.weight for rung in learners) + self._after)
+    def _go_on(self, log: Log, number: int, keep: int, going: Sequence[Rung]) -> list[Rung]:
+        """Decide about a round, tell it, and give those that continue."""
+        told = {turn.name: turn for turn in log.decide(number, keep, self.unit)}
+        for name, turn in told.items():
+            if turn.decision != FAILED:
+                self.watch({"name": name, "decided": turn.why, "decision": turn.decision})
+        kept = [rung for rung in going if told[rung.name].decision == CONTINUES]
+        return [rung for rung in kept if not told[rung.name].stopped_early] or kept
 
-    def _learn(self, rung: Rung, share: float) -> None:
-        """One that learns, if there is time for it."""
-        seconds = share * self.left
-        if seconds >= LEAST or self.found(rung.name):
-            self._job(rung.name, "rungs", rung.codec, share, [rung])
+    def _win(self, log: Log, learners: Sequence[Rung]) -> None:
+        """The best gets the rest; where it has stopped improving, the next one that has not."""
+        last = len(log.schedule.rounds) + 1
+        started = [rung for rung in learners if rung.name in log.schedule.starters]
+        for _ in started:
+            hopeful = [rung for rung in started if self._may_improve(log, rung, last)]
+            rung = self._best(hopeful) or next(iter(hopeful), None)
+            seconds = self.left - self._after()
+            if rung is None or (seconds < LEAST and log.last(rung.name)):
+                break
+            if seconds < LEAST:
+                self._fails(
+                    rung.name, f"{max(0.0, seconds):.1f} s are too short to learn in; give a larger budget"
+                )
+                break
+            self._turn(log, last, rung, seconds)
+            turn = log.last(rung.name)
+            if turn and turn.decision != FAILED and not turn.stopped_early:
+                break
+        for rung in started:  # kept for rounds that do not come any more
+            (self.out / "runs" / rung.name / CHECKPOINT).unlink(missing_ok=True)
+        best = self._best(started)
+        if best and log.last(best.name):
+            told = log.end(best.name, self.unit)
+            self.watch({"name": told.name, "decided": told.why, "decision": told.decision})
+
+    def _may_improve(self, log: Log, rung: Rung, last: int) -> bool:
+        """Whether more time may help it: it has not stopped by itself, nor failed, nor had the rest already."""
+        turn = log.last(rung.name)
+        if turn is None:
+            return not log.schedule.rounds
+        return turn.round < last and not turn.stopped_early and turn.decision != FAILED
+
+    def _turn(self, log: Log, number: int, rung: Rung, seconds: float) -> None:
+        """One model in one round, unless it has been; one that was interrupted resumes within its time."""
+        if log.turn(number, rung.name):
             return
-        self._fails(rung.name, f"{max(0.0, seconds):.1f} s are too short to learn in; give a larger budget")
+        turn, began, reason = Turn(number, rung.name, seconds, self.passed), self.passed, None
+        found = self.found(rung.name)
+        if not found or found["round"] != number:
+            seconds = min(seconds, max(LEAST, self.left))
+            last = number > len(log.schedule.rounds)
+            learning = None if last else max(LEAST, seconds - log.schedule.shortest + SHORTEST)
+            more = {"planned": log.schedule.planned, "round": number, "learning": learning}
+            reason = self._job(f"{rung.name}.{number}", "round", rung.codec, seconds, [rung], **more)
+            found = self.found(rung.name)
+        if reason or not found or found["round"] != number:
+            log.add(replace(turn, seconds=self.passed - began, decision=FAILED, why=f"failed: {reason}"))
+            return
+        told = {name: found[name] for name in ("figure", "loss", "bits", "epochs", "stopped_early")}
+        log.add(replace(turn, seconds=self.passed - began, trained=found["seconds"], **told))
 
     def _fails(self, name: str, reason: str) -> None:
         self.failed[name] = reason
         self.watch({"name": name, "failed": reason})
 
+    def _after(self) -> float:
+        """Seconds for what comes after the winner: the mix, and its learning curve where there is time for one."""
+        best = self._best(by_promise(self.rungs))
+        judging = self.found(best.name)["judging"] if best else USUAL_JUDGING
+        return (STARTS + 2 * judging if self.mixing else 0.0) + self._curve_seconds()
+
+    def _curve_seconds(self) -> float:
+        """What a learner's curve takes, none if its smallest part would be too short to learn from."""
+        seconds = CURVE * self.budget
+        return seconds if (seconds - STARTS) / 2**HALVES >= SHORTEST_PART else 0.0
+
     def _mix(self, learners: Sequence[Rung]) -> None:
         """The best that learns with the best that counts in the same symbols."""
         first = self._best(learners)
         second = self._best(self._counted().get(first.codec, [])) if first else None
-        if first and second:
+        if self.mixing and first and second:
             parts = [first.name, second.name]
-            self._job(" + ".join(parts), "mix", first.codec, MIX / self._after, parts=parts)
+            seconds = max(0.0, self.left - self._curve_seconds())
+            self._job(" + ".join(parts), "mix", first.codec, seconds, parts=parts)
 
-    def _curves(self, learners: Sequence[Rung]) -> None:
-        """How the best of each kind improves with more data; in the symbols of the best of all."""
-        best = self._best(self.rungs)
-        codec = best.codec if best else ""
-        kinds = (self._counted().get(codec, []), [rung for rung in learners if rung.codec == codec])
-        chosen = [one for one in map(self._best, kinds) if one]
-        for place, rung in enumerate(chosen):
-            share = 1.0 if place == len(chosen) - 1 else 0.0
-            if rung.weight and self.left < 2 * LEAST:
-                return
-            self._job(f"curve of {rung.name}", "curve", codec, share, [rung], fractions=FRACTIONS)
+    def _curve(self, learners: Sequence[Rung]) -> None:
+        """How the winner improves with more data: from its rounds, or with parts of the data in parts of the time."""
+        best = self._best(learners)
+        if best is None or self.found(f"curve of {best.name}"):
+            return
+        turns = [turn for turn in self.turns if turn.name == best.name and turn.bits is not None]
+        if len(turns) >= HALVES and turns[-1].epochs <= 1.0:
+            points = {"read": [[turn.epochs, turn.bits] for turn in turns]}
+            write_text(self.out / "found" / f"curve of {best.name}.json", to_json(points) + "\n")
+            return
+        seconds = min(self._curve_seconds(), self.left)
+        if not seconds or seconds < self._curve_seconds() / 2:
+            self.notes.append(
+                f"There was no time for a learning curve of {best.name}, which would be {CURVE:.0%} of the budget."
+            )
+            return
+        trained = turns[-1].trained if turns else self.found(best.name)["seconds"]
+        share = (seconds - STARTS) / (2 - 2.0 ** (1 - HALVES)) / trained
+        fractions = [min(0.5, share) / 2**half for half in reversed(range(HALVES))]
+        self._job(f"curve of {best.name}", "curve", best.codec, seconds, [best], fractions=fractions)
 
     def _best(self, rungs: Sequence[Rung]) -> Rung | None:
-        """The one with the fewest bits, of those that did not fail."""
+        """The best by the task's own figure on the validation part, of those that did not fail."""
         found = {rung.name: self.found(rung.name) for rung in rungs}
         done = [rung for rung in rungs if found[rung.name]]
-        return min(done, key=lambda rung: found[rung.name]["bits"], default=None)
+        return min(done, key=lambda rung: found[rung.name]["loss"], default=None)
 
     def found(self, name: str) -> Any:
         """What a model's process left; None if it did not come so far."""
@@ -130,31 +233,28 @@ class Race:
         return self.before + time.monotonic() - self.began
 
     def _job(
-        self, name: str, kind: str, codec: str, share: float, rungs: Sequence[Rung] = (), **more: Any
-    ) -> None:
-        """One process, unless it has been done before."""
-        todo = [rung for rung in rungs if kind == "curve" or not self.found(rung.name)]
-        if (rungs and not todo) or (not rungs and self.found(name)) or (kind == "curve" and self.found(name)):
-            return
-        seconds = max(0.0, share * self.left)
-        job = {
-            "name": name,
-            "kind": kind,
-            "codec": codec,
-            "seconds": seconds,
-            "rungs": [asdict(rung) for rung in todo],
-            **more,
-        }
+        self, name: str, kind: str, codec: str, seconds: float, rungs: Sequence[Rung] = (), **more: Any
+    ) -> str | None:
+        """One process, unless it has been done before; gives the reason if it failed."""
+        todo = [rung for rung in rungs if kind != "rungs" or not self.found(rung.name)]
+        if (kind == "rungs" and not todo) or self.found(name):
+            return None
+        described = {"name": name, "kind": kind, "codec": codec, "seconds": seconds, **more}
         path = self.out / "jobs" / f"{name}.json"
+        job = described | {"rungs": [asdict(rung) for rung in todo], "launched": time.time()}
         write_text(path, to_json(job) + "\n")
-        names = [rung.name for rung in todo] if kind == "rungs" else [name]
-        self.watch({"name": names[0], "began": True, "seconds": seconds})
+        names = [rung.name for rung in todo] if kind in ("rungs", "round") else [name]
+        self.watch({"name": names[0], "began": True, "seconds": seconds, "round": more.get("round")})
         reason = self._process(path, seconds)
+        self._tick()
+        for one in names:
+            if reason and not self.found(one):
+                self._fails(one, reason)
+        return reason
+
+    def _tick(self) -> None:
+        """Time that has passed counts, also if this process is killed."""
         write_text(self.out / CLOCK, f"{self.passed:.3f}\n")
-        if reason:
-            for one in names:
-                if not self.found(one):
-                    self._fails(one, reason)
 
     def _process(self, path: Path, seconds: float) -> str | None:
         """Why it failed; None if it did not."""
@@ -168,10 +268,11 @@ class Race:
             try:
                 for event in _events(process):
                     self.watch(event)
+                    self._tick()
             except KeyboardInterrupt:
                 process.terminate()
                 process.wait()
-                raise Stopped("stopped; go on with --resume.") from None
+                raise Stopped("stopped; continue with --resume.") from None
         if late.is_set():
             return f"it was stopped after {limit:.0f} s, far beyond its time"
         return _reason(process.returncode, log.read_text(errors="replace").strip().splitlines())

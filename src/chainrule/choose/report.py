@@ -10,10 +10,11 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import Any
 
-from chainrule.choose import markup, surprise, tables
+from chainrule.choose import markup, surprise, tables, timeline
 from chainrule.choose.figures import Curve, colour, learning, quality
 from chainrule.choose.markup import NOTHING, Html, joined, listed, mapping, mappings, number, shown, tag, text
-from chainrule.choose.tables import Model, finished, models, title
+from chainrule.choose.rounds import NOT_STARTED
+from chainrule.choose.tables import ModelRow, finished, models, title
 
 SAMPLES = 4  # of each model
 LETTERS = 1500  # of each sample
@@ -83,23 +84,23 @@ def _headline(results: Mapping[str, Any]) -> Html:
     sentences = [one for one in listed(advice.get("sentences")) if one]
     return joined(
         tag("p", "Which model for ", tag("b", _name(results)), "?", class_="kicker"),
-        tag("h1", title(best) if best else _silence(results)),
+        tag("h1", title(best) if best else _no_model(results)),
         _verdict(best, _unit(results)) if best else NOTHING,
         *(tag("p", one, class_="advice") for one in sentences),
         _tiles(results, advice),
     )
 
 
-def _advised(results: Mapping[str, Any], name: object) -> Model | None:
-    """The model an advice speaks of."""
+def _advised(results: Mapping[str, Any], name: object) -> ModelRow | None:
+    """The model of a piece of advice."""
     return next((model for model in finished(results) if name and model.get("name") == name), None)
 
 
-def _silence(results: Mapping[str, Any]) -> str:
+def _no_model(results: Mapping[str, Any]) -> str:
     return "No model finished" if models(results) else "Nothing was compared"
 
 
-def _verdict(best: Model, unit: str) -> Html:
+def _verdict(best: ModelRow, unit: str) -> Html:
     """The figure of the recommended model."""
     between = tables.interval(best.get("low"), best.get("high"))
     rest = f" {unit} on held-out data" + (f"; 95 % interval {between}" if between else "")
@@ -114,7 +115,7 @@ def _tiles(results: Mapping[str, Any], advice: Mapping[str, Any]) -> Html:
 
 
 def _tried(results: Mapping[str, Any]) -> str:
-    tried = models(results)
+    tried = [model for model in models(results) if not tables.failure(model).startswith(NOT_STARTED)]
     failed = sum(map(tables.failed, tried))
     return f"{len(tried)} tried" + (f", {failed} failed" if failed else "") if tried else ""
 
@@ -133,10 +134,21 @@ def leaderboard(results: Mapping[str, Any]) -> Section:
     """Every model with its figures."""
     table = tables.leaderboard(results, _unit(results))
     note = (
-        "Bars are 95 % intervals over the held-out sequences. Differences are paired, sequence by sequence;",
-        " one with ≈ could be chance. Speeds are in symbols.",
+        "In the order of the validation part, which decides; figures are of the test part, which nobody learnt from. ",
+        "Bars are 95 % intervals over its sequences. Differences are paired, sequence by sequence; one with ≈ could ",
+        "be chance. Speeds are in symbols.",
     )
-    return Section("leaderboard", "Leaderboard", _below(table, *note))
+    said = [_note(one) for one in listed(results.get("notes")) if one]
+    return Section("leaderboard", "Leaderboard", joined(_below(table, *note), *said) if table else NOTHING)
+
+
+def rounds(results: Mapping[str, Any]) -> Section:
+    """Who had the time, and who was dropped when and why."""
+    note = (
+        "Successive halving: everybody gets a short first round, the better half continues from its checkpoint, ",
+        "the winner gets the rest. Only the validation part decides.",
+    )
+    return Section("rounds", "Rounds: who had the time", _below(timeline.rounds(results), *note))
 
 
 def _figure(plot: Html, *caption: object) -> Html:
@@ -176,16 +188,17 @@ def _crossing(crossing: Mapping[str, Any]) -> Html:
 
 def surprises(results: Mapping[str, Any]) -> Section:
     """Held-out text, coloured by how surprised two models were."""
-    return Section("surprise", "Surprise, symbol by symbol", surprise.view(mapping(results.get("surprise"))))
+    return Section("surprise", "Surprisal, symbol by symbol", surprise.view(mapping(results.get("surprise"))))
 
 
 def samples(results: Mapping[str, Any]) -> Section:
-    """What every model writes, and how it was set."""
-    cards = [card for at, model in enumerate(finished(results)) if (card := _card(model, at))]
-    return Section("samples", "What they write", tag("div", *cards, class_="cards") if cards else NOTHING)
+    """What every model writes that has learnt, and how it was set."""
+    learnt = [(at, model) for at, model in enumerate(finished(results)) if not model.get("unfinished")]
+    cards = [card for at, model in learnt if (card := _card(model, at))]
+    return Section("samples", "Samples", tag("div", *cards, class_="cards") if cards else NOTHING)
 
 
-def _card(model: Model, at: int) -> Html:
+def _card(model: ModelRow, at: int) -> Html:
     written = [tag("blockquote", _cut(text(one))) for one in listed(model.get("samples"))[:SAMPLES] if one]
     notes = [_note(one) for one in listed(model.get("notes")) if one]
     if not written and not notes:
@@ -206,10 +219,8 @@ def _pairs(given: object) -> str:
 
 def values(results: Mapping[str, Any]) -> Section:
     """Forecasts of numbers."""
-    note = (
-        "Mean absolute errors of the next value; repeating the last value or the last season is what to beat."
-    )
-    return Section("values", "Next values", _below(tables.values(results), note))
+    note = "Mean absolute error (MAE) of the next value; naive: the last one again, seasonal naive: that a season ago."
+    return Section("values", "Forecasts of the next value", _below(tables.values(results), note))
 
 
 def data(results: Mapping[str, Any]) -> Section:
@@ -218,7 +229,7 @@ def data(results: Mapping[str, Any]) -> Section:
     facts = [
         ("Name", text(given.get("name"))),
         ("Codec", _codec(given)),
-        ("Alphabet", shown(given.get("alphabet"), markup.count)),
+        ("Vocabulary", shown(given.get("vocab_size"), markup.count)),
         ("Divided", text(given.get("how"))),
     ]
     warnings = [tag("p", one, class_="warning", role="note") for one in listed(given.get("warnings")) if one]
@@ -246,9 +257,11 @@ def reproduce(results: Mapping[str, Any]) -> Section:
     return Section("reproduce", "How to reproduce", joined(code, _facts(facts, "facts")))
 
 
-def forecasts(results: Mapping[str, Any]) -> Section:
-    """What was foreseen of time and memory, and what happened."""
-    return Section("forecast", "Foreseen and happened", _below(tables.forecasts(results), _missed(results)))
+def cost_forecasts(results: Mapping[str, Any]) -> Section:
+    """Time and memory: forecast before training, and measured."""
+    return Section(
+        "forecast", "Forecast and measured cost", _below(tables.cost_forecasts(results), _missed(results))
+    )
 
 
 def _missed(results: Mapping[str, Any]) -> str:
@@ -267,6 +280,7 @@ def _missed(results: Mapping[str, Any]) -> str:
 
 PARTS = (
     leaderboard,
+    rounds,
     time_and_quality,
     learning_curves,
     surprises,
@@ -274,5 +288,5 @@ PARTS = (
     values,
     data,
     reproduce,
-    forecasts,
+    cost_forecasts,
 )

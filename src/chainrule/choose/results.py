@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +13,18 @@ import numpy as np
 
 from chainrule.choose.advice import advice
 from chainrule.choose.ladder import Rung
-from chainrule.choose.measure import JUDGING
 from chainrule.choose.plan import GIVEN, TYPED, by_bytes, judged_on, rate
 from chainrule.choose.race import Race
+from chainrule.choose.rounds import DROPPED
+from chainrule.choose.yardsticks import YARDSTICKS, said
 from chainrule.data.check import Check
 from chainrule.data.dataset import Prepared
 from chainrule.judge.bootstrap import difference, interval, paired
-from chainrule.judge.curve import Curve, crossing, fitted
-from chainrule.models.base import Forecast
+from chainrule.judge.curve import LearningCurve, crossing, fitted
+from chainrule.models.base import CostForecast
 from chainrule.models.registry import family
 from chainrule.runtime import threads, versions
+from chainrule.train.unfinished import UNFINISHED
 
 FEW = 50  # sequences below which a training part is tiny
 POINTS = 40  # of a band
@@ -50,21 +52,26 @@ def results(
     names = [rung.name for rung in race.rungs]
     mixed = sorted(path.stem for path in (race.out / "found").glob("* + *.json"))
     rows = [_row(race, name, compared) for name in [*names, *mixed] if race.found(name)]
-    rows.sort(key=lambda row: row["bits"])
+    rows.sort(key=lambda row: row["loss"])  # the validation part decides
     for row in rows:
-        _beside_best(race, row, rows[0]["name"])
-        row["forecast"] = forecasts.get(row["name"])
+        row["behind"] = _behind(race, row["name"], rows[0]["name"], "")
+        row["chosen_behind"] = _behind(race, row["name"], rows[0]["name"], ".valid")
+        row["forecast"] = _forecast(row, forecasts)
         row["missed"] = _missed(row)
     curves = _curves(race, rows, compared)
     data = _data(compared, rows[0]["codec"] if rows else next(iter(compared.prepared)))
     crossings, unit = _crossings(curves), compared.unit
     broken = [{"name": name, "title": name, "failed": why} for name, why in race.failed.items()]
+    yardsticks = race.found(YARDSTICKS)
     return {
         "data": data,
         "unit": unit,
         "budget": race.budget,
         "seconds": race.passed,
         "models": [*({**row, "surprise": None} for row in rows), *broken],
+        "rounds": [asdict(turn) for turn in race.turns],
+        "yardsticks": yardsticks,
+        "notes": [*race.notes, *([said(yardsticks, unit, rows)] if yardsticks else [])],
         "curves": [one for one, _ in curves],
         "crossings": crossings,
         "surprise": _surprise(rows),
@@ -77,9 +84,12 @@ def _row(race: Race, name: str, compared: Compared) -> dict[str, Any]:
     found = race.found(name)
     told = interval(*_cases(race, name))
     nats = rate(compared.prepared[found["codec"]]) / math.log(2.0)
+    last = next((turn for turn in reversed(race.turns) if turn.name == name), None)
     return {
         **found,
         "failed": None,
+        "dropped": last.why if last and last.decision == DROPPED else None,
+        "unfinished": found.get(UNFINISHED),
         "bits": told.value,
         "low": told.low,
         "high": told.high,
@@ -87,47 +97,53 @@ def _row(race: Race, name: str, compared: Compared) -> dict[str, Any]:
     }
 
 
-def _cases(race: Race, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Bits and sizes (S,) of what a model was judged on."""
-    bits, sizes = np.load(race.out / "found" / f"{name}.npy")
+def _cases(race: Race, name: str, part: str = "") -> tuple[np.ndarray, np.ndarray]:
+    """Bits and sizes (S,) of what a model was judged on; of `.valid`, of what decided about it."""
+    bits, sizes = np.load(race.out / "found" / f"{name}{part}.npy")
     return bits, sizes
 
 
-def _beside_best(race: Race, row: dict[str, Any], best: str) -> None:
-    """The paired difference to the best."""
-    if row["name"] == best:
-        row["behind"] = None
-        return
-    told = difference(*paired(*_cases(race, row["name"]), *_cases(race, best)))
-    row["behind"] = {"bits": told.value, "low": told.low, "high": told.high, "real": bool(told.real)}
+def _behind(race: Race, name: str, best: str, part: str) -> dict[str, Any] | None:
+    """The paired difference to the best; none of the best itself."""
+    if name == best:
+        return None
+    told = difference(*paired(*_cases(race, name, part), *_cases(race, best, part)))
+    return {"bits": told.value, "low": told.low, "high": told.high, "real": bool(told.real)}
 
 
-def foretold(race: Race, compared: Compared) -> dict[str, dict[str, float]]:
+def _forecast(row: Mapping[str, Any], forecasts: Mapping[str, Any]) -> dict[str, float] | None:
+    """What was expected; of a model that was dropped, not the time, which was that of a winner."""
+    found = forecasts.get(row["name"])
+    return {"memory_bytes": found["memory_bytes"]} if found and row["dropped"] else found
+
+
+def cost_forecasts(race: Race, compared: Compared) -> dict[str, dict[str, float]]:
     """Seconds and bytes of memory each model is expected to need, by its name: before anything is trained."""
-    given, found, known = race.given(), {}, {}
+    given, found, known = race.planned(), {}, {}
     for rung in race.rungs:
         seconds = given.get(rung.name)
-        budget = None if seconds is None else (1 - JUDGING) * seconds
-        key = (rung.family, rung.codec, budget)
+        key = (rung.family, rung.codec, seconds)
         if key not in known:
-            known[key] = _forecasts(rung, compared, budget)
+            known[key] = _forecasts(rung, compared, seconds)
         for one in known[key]:
             if one.options == rung.options:
                 found[rung.name] = {"seconds": one.seconds, "memory_bytes": float(one.memory)}
     return found
 
 
-def _forecasts(rung: Rung, compared: Compared, budget: float | None) -> list[Forecast]:
-    """What `check` foretells of a family."""
+def _forecasts(rung: Rung, compared: Compared, budget: float | None) -> list[CostForecast]:
+    """The cost forecasts of a family."""
     prepared, sample = compared.prepared[rung.codec], compared.checks[rung.codec].sample
-    told = family(rung.family).forecasts(sample, prepared.codec.size, prepared.train.symbols, budget)
+    told = family(rung.family).cost_forecasts(
+        sample, prepared.codec.size, prepared.train.main.symbols, budget
+    )
     return list(told.values())
 
 
 def _missed(row: Mapping[str, Any]) -> list[str]:
-    """What was foretold wrongly, by more than a factor of two and more than a trifle."""
-    foreseen = row["forecast"] or {}
-    told = [(name, float(value), float(row[name])) for name, value in foreseen.items()]
+    """Which forecasts were off by more than a factor of two and more than a trifle."""
+    forecast = row["forecast"] or {}
+    told = [(name, float(value), float(row[name])) for name, value in forecast.items()]
     return [
         name.removesuffix("_bytes")
         for name, one, two in told
@@ -137,17 +153,16 @@ def _missed(row: Mapping[str, Any]) -> list[str]:
 
 def _curves(
     race: Race, rows: Sequence[Mapping[str, Any]], compared: Compared
-) -> list[tuple[dict[str, Any], Curve | None]]:
+) -> list[tuple[dict[str, Any], LearningCurve | None]]:
     """Learning curves with the full data as their last point."""
     told = []
     for row in rows:
         found = race.found(f"curve of {row['name']}")
-        if not found:
+        if not found or row["codec"] != rows[0]["codec"]:
             continue
         prepared = compared.prepared[row["codec"]]
         unit = rate(prepared) / judged_on(prepared).symbols
-        points = [(float(symbols), unit * bits) for symbols, bits in found["points"]]
-        points.append((float(prepared.train.symbols), row["bits"]))
+        points = _points(found, float(prepared.train.main.symbols), row["bits"], unit)
         curve = fitted(points)
         places = np.geomspace(points[0][0], 8 * points[-1][0], POINTS).tolist()
         told.append(
@@ -164,7 +179,14 @@ def _curves(
     return told
 
 
-def _crossings(curves: Sequence[tuple[dict[str, Any], Curve | None]]) -> list[dict[str, Any]]:
+def _points(found: Mapping[str, Any], symbols: float, bits: float, unit: float) -> list[tuple[float, float]]:
+    """Sizes of training data and bits: of parts of them, or of what rounds had read when none had read all."""
+    if "read" in found:
+        return [(symbols * epochs, told) for epochs, told in found["read"]]
+    return [*((float(size), unit * told) for size, told in found["points"]), (symbols, bits)]
+
+
+def _crossings(curves: Sequence[tuple[dict[str, Any], LearningCurve | None]]) -> list[dict[str, Any]]:
     """Where one curve comes below another."""
     told = []
     for first, one in curves:
@@ -202,7 +224,7 @@ def _data(compared: Compared, codec: str) -> dict[str, Any]:
         "name": OWN.get(name, name),
         "codec": prepared.codec.name,
         "codecs": list(compared.prepared),
-        "alphabet": prepared.codec.size,
+        "vocab_size": prepared.codec.size,
         "how": facts.how,
         "parts": parts,
         "warnings": list(dict.fromkeys(warnings)),
@@ -220,7 +242,7 @@ def _warnings(facts: Check) -> list[str]:
             )
         if name != "train" and part.unknown_rate > 0.01:
             told.append(
-                f"{100 * part.unknown_rate:.1f} % of the symbols of the {name} part are unknown to the alphabet."
+                f"{100 * part.unknown_rate:.1f} % of the symbols of the {name} part are not in the vocabulary."
             )
     if train.duplicates > 0.05 * train.sequences:
         told.append(f"{train.duplicates:,} of {train.sequences:,} training sequences came before.")

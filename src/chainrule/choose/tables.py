@@ -10,28 +10,42 @@ from chainrule.choose import markup
 from chainrule.choose.figures import colour
 from chainrule.choose.markup import NOTHING, Html, joined, mapping, mappings, number, shown, tag, text
 from chainrule.choose.plots import Scale, bar, crest, plottable
+from chainrule.choose.rounds import NOT_STARTED
 
 BAR = 84.0  # pixels an interval may take
 
-Model = Mapping[str, Any]
+ModelRow = Mapping[str, Any]
 
 
-def models(results: Mapping[str, Any]) -> list[Model]:
+def models(results: Mapping[str, Any]) -> list[ModelRow]:
     """All models, those that failed last, otherwise as given."""
     return sorted(mappings(results.get("models")), key=failed)
 
 
-def failed(model: Model) -> bool:
+def failed(model: ModelRow) -> bool:
     """Whether a model has a reason instead of figures."""
     return bool(model.get("failed"))
 
 
-def finished(results: Mapping[str, Any]) -> list[Model]:
+def failure(model: ModelRow) -> str:
+    """Why a model has no figures."""
+    why = text(model.get("failed"))
+    return why if why.startswith(NOT_STARTED) else f"failed: {why}"
+
+
+def state(model: ModelRow) -> str:
+    """What must be said beside its figures: they are not the best its family can do."""
+    told = [f"unfinished: {text(model['unfinished'])}"] if model.get("unfinished") else []
+    dropped = text(model.get("dropped")).partition(":")[0]  # the reason stands under the rounds
+    return "; ".join([*told, *([dropped] if dropped else [])])
+
+
+def finished(results: Mapping[str, Any]) -> list[ModelRow]:
     """The models that did not fail, at the places that give them their colours."""
     return [model for model in models(results) if not failed(model)]
 
 
-def title(model: Model) -> str:
+def title(model: ModelRow) -> str:
     """What people call a model."""
     return text(model.get("title") or model.get("name")) or "unnamed"
 
@@ -43,10 +57,10 @@ def interval(low: object, high: object) -> str:
     return f"{shown(low, markup.bits)} … {shown(high, markup.bits)}"
 
 
-def of(*path: str) -> Callable[[Model], object]:
+def of(*path: str) -> Callable[[ModelRow], object]:
     """What stands under a name, or under a name within a name."""
 
-    def value(model: Model) -> object:
+    def value(model: ModelRow) -> object:
         for name in path[:-1]:
             model = mapping(model.get(name))
         return model.get(path[-1])
@@ -54,27 +68,27 @@ def of(*path: str) -> Callable[[Model], object]:
     return value
 
 
-def ratio(key: str) -> Callable[[Model], object]:
-    """How many times more than foreseen it was."""
+def ratio(key: str) -> Callable[[ModelRow], object]:
+    """Measured over forecast."""
 
-    def value(model: Model) -> float | None:
-        happened, foreseen = number(model.get(key)), number(of("forecast", key)(model))
-        if happened is None or foreseen is None or happened < 0 or foreseen < 1e-9:
+    def value(model: ModelRow) -> float | None:
+        measured, forecast = number(model.get(key)), number(of("forecast", key)(model))
+        if measured is None or forecast is None or measured < 0 or forecast < 1e-9:
             return None
-        return happened / foreseen
+        return measured / forecast
 
     return value
 
 
 @dataclass(frozen=True)
-class Column:
+class FigureColumn:
     """A column of figures: what it is called, what stands in it and how it is written."""
 
     title: str
-    value: Callable[[Model], object]
+    value: Callable[[ModelRow], object]
     form: Callable[[float], str]
 
-    def cell(self, model: Model) -> Html:
+    def cell(self, model: ModelRow) -> Html:
         value = self.value(model)
         return tag("td", shown(value, self.form), class_="figure", data_value=key(value))
 
@@ -97,15 +111,16 @@ def table(name: str, head: Sequence[str], lines: Sequence[Html], sortable: bool 
     return tag("div", whole, class_="scroll", tabindex=0, role="region", aria_label=name)
 
 
-def _head(model: Model, at: int) -> Html:
+def _head(model: ModelRow, at: int) -> Html:
     """The name of a model at the head of its row, with its colour of the plots."""
     called, name = title(model), text(model.get("name"))
     dot = NOTHING if failed(model) else tag("i", class_=f"dot {colour(at)}")
     both = [tag("b", called), tag("small", name)] if name and name != called else [tag("small", called)]
-    return tag("th", dot, tag("span", *both), scope="row", data_value=called)
+    said = NOTHING if failed(model) else _small(state(model))
+    return tag("th", dot, tag("span", *both, said), scope="row", data_value=called)
 
 
-def _rows(results: Mapping[str, Any], columns: Sequence[Column], needed: str) -> list[Html]:
+def _rows(results: Mapping[str, Any], columns: Sequence[FigureColumn], needed: str) -> list[Html]:
     """A row for every finished model that has what is needed."""
     return [
         tag("tr", _head(model, at), *(column.cell(model) for column in columns))
@@ -115,13 +130,13 @@ def _rows(results: Mapping[str, Any], columns: Sequence[Column], needed: str) ->
 
 
 COSTS = (
-    Column("perplexity", of("perplexity"), markup.figure),
-    Column("training", of("seconds"), markup.duration),
-    Column("memory", of("memory_bytes"), markup.size),
-    Column("parameters", of("parameters"), markup.count),
-    Column("on disk", of("file_bytes"), markup.size),
-    Column("scores / s", of("score_per_second"), markup.count),
-    Column("writes / s", of("write_per_second"), markup.count),
+    FigureColumn("perplexity", of("perplexity"), markup.figure),
+    FigureColumn("training", of("seconds"), markup.duration),
+    FigureColumn("memory", of("memory_bytes"), markup.size),
+    FigureColumn("parameters", of("parameters"), markup.count),
+    FigureColumn("on disk", of("file_bytes"), markup.size),
+    FigureColumn("scores / s", of("score_per_second"), markup.count),
+    FigureColumn("writes / s", of("write_per_second"), markup.count),
 )
 
 
@@ -129,11 +144,27 @@ def leaderboard(results: Mapping[str, Any], unit: str) -> Html:
     """Every model with its figures; those that failed say why."""
     scale = _scale(finished(results))
     lines = [_line(model, at, scale) for at, model in enumerate(models(results))]
+    lines += _yardsticks(mapping(mapping(results.get("yardsticks")).get("bits"))) if lines else []
     head = ["model", unit, "behind the best", *(column.title for column in COSTS)]
     return table("Leaderboard", head, lines, sortable=True)
 
 
-def _scale(given: Sequence[Model]) -> Scale | None:
+def _yardsticks(bits: Mapping[str, Any]) -> list[Html]:
+    """What compressors need for the same held-out part."""
+    cells = tag("td", "a compressor, after the training part", colspan=len(COSTS) + 1)
+    return [
+        tag(
+            "tr",
+            tag("th", tag("span", tag("small", name)), scope="row", data_value=name),
+            tag("td", shown(value, markup.bits), class_="figure", data_value=key(value)),
+            cells,
+            class_="failed yardstick",
+        )
+        for name, value in bits.items()
+    ]
+
+
+def _scale(given: Sequence[ModelRow]) -> Scale | None:
     """One scale for all bars, not stretched by a model that is far worse than most."""
     known = [(height, model) for model in given if (height := plottable(model.get("bits"))) is not None]
     if not known:
@@ -144,16 +175,16 @@ def _scale(given: Sequence[Model]) -> Scale | None:
     return Scale.over([end for end in ends if end is not None], 4.0, BAR)
 
 
-def _line(model: Model, at: int, scale: Scale | None) -> Html:
+def _line(model: ModelRow, at: int, scale: Scale | None) -> Html:
     if failed(model):
-        said = tag("span", f"failed: {text(model['failed'])}")
+        said = tag("span", failure(model))
         why = tag("td", said, colspan=len(COSTS) + 2)
         return tag("tr", _head(model, at), why, class_="failed")
     figures = (column.cell(model) for column in COSTS)
     return tag("tr", _head(model, at), _score(model, scale), _behind(model, at), *figures)
 
 
-def _score(model: Model, scale: Scale | None) -> Html:
+def _score(model: ModelRow, scale: Scale | None) -> Html:
     """Bits with their interval as a bar and in figures."""
     value, low, high = model.get("bits"), model.get("low"), model.get("high")
     small = bar(low, value, high, scale) if scale else NOTHING
@@ -165,7 +196,7 @@ def _small(said: str) -> Html:
     return tag("small", said) if said else NOTHING
 
 
-def _behind(model: Model, at: int) -> Html:
+def _behind(model: ModelRow, at: int) -> Html:
     """How far a model is behind the best one, and whether that is more than chance."""
     behind = mapping(model.get("behind"))
     if not behind:
@@ -178,37 +209,37 @@ def _behind(model: Model, at: int) -> Html:
 
 
 VALUES = (
-    Column("mean error", of("values", "mae"), markup.figure),
-    Column("last value again", of("values", "naive_mae"), markup.figure),
-    Column("last season again", of("values", "seasonal_mae"), markup.figure),
-    Column("season", of("values", "season"), markup.count),
-    Column("inside the interval", of("values", "coverage"), markup.percent),
+    FigureColumn("MAE", of("values", "mae"), markup.figure),
+    FigureColumn("naive MAE", of("values", "naive_mae"), markup.figure),
+    FigureColumn("seasonal naive MAE", of("values", "seasonal_mae"), markup.figure),
+    FigureColumn("season", of("values", "season"), markup.count),
+    FigureColumn("80 % coverage", of("values", "coverage"), markup.percent),
 )
 FORECASTS = (
-    Column("time foreseen", of("forecast", "seconds"), markup.duration),
-    Column("happened", of("seconds"), markup.duration),
-    Column("ratio", ratio("seconds"), markup.times),
-    Column("memory foreseen", of("forecast", "memory_bytes"), markup.size),
-    Column("happened", of("memory_bytes"), markup.size),
-    Column("ratio", ratio("memory_bytes"), markup.times),
+    FigureColumn("time forecast", of("forecast", "seconds"), markup.duration),
+    FigureColumn("measured", of("seconds"), markup.duration),
+    FigureColumn("ratio", ratio("seconds"), markup.times),
+    FigureColumn("memory forecast", of("forecast", "memory_bytes"), markup.size),
+    FigureColumn("measured", of("memory_bytes"), markup.size),
+    FigureColumn("ratio", ratio("memory_bytes"), markup.times),
 )
 PARTS = (
-    Column("sequences", of("sequences"), markup.count),
-    Column("symbols", of("symbols"), markup.count),
-    Column("size", of("bytes"), markup.size),
+    FigureColumn("sequences", of("sequences"), markup.count),
+    FigureColumn("symbols", of("symbols"), markup.count),
+    FigureColumn("size", of("bytes"), markup.size),
 )
 
 
 def values(results: Mapping[str, Any]) -> Html:
-    """Forecasts of numbers against two rivals that learn nothing."""
+    """Forecasts of numbers against naive and seasonal-naive baselines."""
     head = ["model", *(column.title for column in VALUES)]
-    return table("Next values", head, _rows(results, VALUES, "values"), sortable=True)
+    return table("Forecasts of the next value", head, _rows(results, VALUES, "values"), sortable=True)
 
 
-def forecasts(results: Mapping[str, Any]) -> Html:
-    """What was foreseen of time and memory, and what happened."""
+def cost_forecasts(results: Mapping[str, Any]) -> Html:
+    """Time and memory: forecast before training, and measured."""
     head = ["model", *(column.title for column in FORECASTS)]
-    return table("Foreseen and happened", head, _rows(results, FORECASTS, "forecast"))
+    return table("Forecast and measured cost", head, _rows(results, FORECASTS, "forecast"))
 
 
 def parts(given: Mapping[str, Any]) -> Html:

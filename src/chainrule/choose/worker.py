@@ -1,4 +1,4 @@
-"""A process of its own for every model: what it needs is measured, and if it fails the others go on.
+"""A process of its own for every model: what it needs is measured, and if it fails the others continue.
 
     python -m chainrule.choose.worker OUT/jobs/lstm.json
 
@@ -8,10 +8,11 @@ Lines of JSON on standard output tell how far it is; what was found is left in O
 from __future__ import annotations
 
 import json
+import math
 import sys
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,20 +21,26 @@ import numpy as np
 
 from chainrule.bundle import Bundle, load
 from chainrule.choose.ladder import Rung, title
-from chainrule.choose.measure import JUDGING, Peak, judged
-from chainrule.choose.plan import Plan, judged_on, opened, rate
+from chainrule.choose.measure import JUDGING, Peak, choice, judged
+from chainrule.choose.plan import RacePlan, chosen_on, judged_on, opened, rate
 from chainrule.config import to_json
-from chainrule.data.corpus import Corpus
+from chainrule.data.corpus import Corpus, Part
 from chainrule.data.dataset import Prepared
 from chainrule.errors import ChainruleError
-from chainrule.files import write_text
 from chainrule.judge.score import LOG2, score_ids
 from chainrule.models.mix import Mix, best_weights
-from chainrule.progress import Meter, Step, hush
+from chainrule.progress import Meter, Step, quiet
+from chainrule.store.files import write_text
 from chainrule.symbols import BOS, EOS
-from chainrule.train.fit import learn
+from chainrule.train.budget import Timing
+from chainrule.train.checkpoint import seconds_before
+from chainrule.train.fit import ask, learn
+from chainrule.train.unfinished import UNFINISHED
 
 SHORTEST = 2.0  # seconds that a training gets at least
+LEAVING = 1.5  # seconds for samples, and for writing everything down
+EVERY_CHECKPOINT = "30s"
+FRACTIONS = (1 / 16, 1 / 8, 1 / 4, 1 / 2)  # of the data, for the curve of a model that counts
 EVERY = 0.5  # seconds between two lines
 
 
@@ -43,71 +50,118 @@ class Work:
 
     job: Mapping[str, Any]
     out: Path
-    plan: Plan
+    plan: RacePlan
     prepared: Prepared
     began: float
     peak: Peak
+    started: float = 0.0  # seconds after it was launched
+
+    def __post_init__(self) -> None:
+        self.started = self.used
 
     @property
-    def left(self) -> float:
-        """Seconds of its share that are left."""
-        return float(self.job["seconds"]) - (time.monotonic() - self.began)
+    def used(self) -> float:
+        """Seconds since this process was launched."""
+        return max(0.0, time.time() - float(self.job["launched"]))
 
     def rungs(self) -> None:
-        """Train and judge models one after another."""
+        """Count and judge models one after another, then the learning curve of the best of them."""
+        best: tuple[float, Rung | None, float] = (math.inf, None, 0.0)
         for number, described in enumerate(self.job["rungs"]):
             rung = Rung(**described)
             self.peak.reset()
             began = self.began if number == 0 else time.monotonic()
-            options = dict(rung.options) | ({"budget": self._budget(1 - JUDGING)} if rung.weight else {})
-            run = self.out / "runs" / rung.name
-            outcome = learn(
-                rung.family,
-                self.prepared,
-                options | {"seed": self.plan.seed},
-                run,
-                True,
-                self._teller(rung.name),
-            )
-            bundle = Bundle(self.prepared.codec, outcome.model, dict(outcome.facts))
-            facts = {"notes": list(outcome.notes), "progress": _journal(run, time.monotonic() - began)}
-            self._keep(rung.name, bundle, facts, began)
+            bundle = self._learnt(rung, {})
+            loss = self._keep(rung.name, bundle, {}, time.monotonic() - began)
+            best = min(best, (loss, rung, time.monotonic() - began), key=lambda one: one[0])
+        _, chosen, seconds = best
+        allowed = float(self.job["curve_seconds"])
+        if chosen and 2 * seconds <= allowed:  # half, a quarter … make almost one whole
+            self._curve(chosen, FRACTIONS, lambda fraction: {})
+
+    def round(self) -> None:
+        """Train one model from where it stood until this round is over, and judge it."""
+        rung = Rung(**self.job["rungs"][0])
+        self.peak.reset()
+        run, parts = self.out / "runs" / rung.name, (chosen_on(self.prepared), judged_on(self.prepared))
+        timing = Timing(
+            clock=FirstLook() if self.job["learning"] else lambda: self.used,
+            judged=sum(len(part.ids) for part in parts),
+            leaving=LEAVING,
+            planned=self.job["planned"],
+        )
+        options = {"budget": self._budget(run), "checkpoint_every": EVERY_CHECKPOINT}
+        bundle = self._learnt(rung, options, run, timing)
+        training = bundle.card["training"]
+        facts = {
+            "progress": _journal(run, training["seconds"]),
+            "unfinished": bundle.card.get(UNFINISHED),
+            "round": self.job["round"],
+            "epochs": training["epochs"],
+            "stopped_early": training["stopped_early"],
+        }
+        self._keep(rung.name, bundle, facts, float(training["seconds"]))
+
+    def _learnt(
+        self, rung: Rung, options: Mapping[str, Any], run: Path | None = None, timing: Timing | None = None
+    ) -> Bundle:
+        """A model of the training part, or of what stands for it."""
+        task = ask(rung.family, None, {})
+        told = {**rung.options, **options, "seed": self.plan.seed}
+        teller = self._teller(rung.name)
+        outcome = learn(rung.family, task, self.prepared, told, run, run is not None, teller, timing)
+        card = {**outcome.facts, "notes": list(outcome.notes)}
+        card |= {"threads": card["training"]["threads"]} if "training" in card else {}
+        return Bundle(self.prepared.codecs, outcome.body, task, outcome.head, card)
+
+    def _budget(self, run: Path) -> str:
+        """Until when a model may learn, rounds before this one included; a round that was interrupted keeps its end.
+
+        Before the last round time counts from the first step: all have the same, however long they take to start.
+        """
+        path = self.out / "jobs" / f"{self.job['name']}.budget"
+        if not path.exists():
+            seconds = float(self.job["learning"] or self.job["seconds"])
+            write_text(path, f"{seconds_before(run) + max(SHORTEST, seconds):.2f}s\n")
+        return path.read_text().strip()
 
     def mix(self) -> None:
-        """Let several models that were found speak together."""
+        """Mix several models that were found."""
         self.peak.reset()
         bundles = [load(self.out / "models" / name) for name in self.job["parts"]]
-        valid = self.prepared.valid or judged_on(self.prepared)
-        spoken = valid.ids != BOS
-        logs = [bundle.model.score_ids(valid.ids)[spoken] for bundle in bundles]
+        parts = [json.loads((self.out / "found" / f"{name}.json").read_text()) for name in self.job["parts"]]
+        threads = next((one["threads"] for one in parts if one["threads"]), None)
+        valid = chosen_on(self.prepared)
+        predicted = valid.ids != BOS
+        with _threads(threads):
+            logs = [bundle.model.score_ids(valid.ids)[predicted] for bundle in bundles]
         model = Mix.of([bundle.model for bundle in bundles], best_weights(logs))
         weights = ", ".join(
             f"{name} {weight:.2f}"
             for name, weight in zip(self.job["parts"], model.config.weights, strict=True)
         )
-        facts = {"notes": [f"weights: {weights}"], "progress": []}
-        parts = (json.loads((self.out / "found" / f"{name}.json").read_text()) for name in self.job["parts"])
+        card = {"notes": [f"weights: {weights}"], "threads": threads}
         learning = sum(part["seconds"] for part in parts)  # without them there would be nothing to mix
-        self._keep(self.job["name"], Bundle(self.prepared.codec, model), facts, self.began - learning)
+        bundle = Bundle.of(self.prepared.codec, model, card)
+        self._keep(self.job["name"], bundle, {}, time.monotonic() - self.began + learning)
 
     def curve(self) -> None:
-        """The same model with parts of the data, in parts of the time."""
+        """The curve of a model that learns: parts of the time as large as the parts of the data."""
         rung, fractions = Rung(**self.job["rungs"][0]), self.job["fractions"]
+        seconds = (float(self.job["seconds"]) - self.used) * (1 - JUDGING) / sum(fractions)
+        self._curve(rung, fractions, lambda fraction: {"budget": f"{max(1.0, seconds * fraction):.2f}s"})
+
+    def _curve(
+        self, rung: Rung, fractions: Sequence[float], options: Callable[[float], Mapping[str, Any]]
+    ) -> None:
+        """Learning curve: the same model with parts of the data."""
         test, points = judged_on(self.prepared), []
-        for place, fraction in enumerate(fractions):
-            share = (1 - JUDGING) * fraction / sum(fractions[place:])
-            options = dict(rung.options) | ({"budget": self._budget(share)} if rung.weight else {})
-            some = replace(self.prepared, train=part(self.prepared.train, fraction, self.plan.seed))
-            model = learn(
-                rung.family,
-                some,
-                options | {"seed": self.plan.seed},
-                None,
-                False,
-                self._teller(self.job["name"]),
-            ).model
-            points.append([some.train.symbols, score_ids(model, test.ids).bits])
-        write_text(self.out / "found" / f"{self.job['name']}.json", to_json({"points": points}) + "\n")
+        for fraction in fractions:
+            train = {name: part(one, fraction, self.plan.seed) for name, one in self.prepared.train.items()}
+            some = replace(self, prepared=replace(self.prepared, train=Part(train)))
+            model = some._learnt(rung, options(fraction)).model
+            points.append([some.prepared.train.main.symbols, score_ids(model, test.ids).bits])
+        write_text(self.out / "found" / f"curve of {rung.name}.json", to_json({"points": points}) + "\n")
 
     def _teller(self, name: str) -> Any:
         """A `Progress` that says its lines."""
@@ -118,26 +172,34 @@ class Work:
 
         return shown
 
-    def _budget(self, share: float) -> str:
-        return f"{max(SHORTEST, share * self.left):.2f}s"
-
-    def _keep(self, name: str, bundle: Bundle, facts: Mapping[str, Any], began: float) -> None:
-        """Save a model and what there is to say about it."""
-        family, settings = bundle.model.family, bundle.model.config.values()
-        learning = time.monotonic() - began
+    def _keep(self, name: str, bundle: Bundle, facts: Mapping[str, Any], seconds: float) -> float:
+        """Save a model that took so many `seconds`, and what there is to say about it; gives what is minimised."""
+        family, settings = bundle.body.family, bundle.model.config.values()
         bundle.save(self.out / "models" / name, force=True)
-        memory = self.peak.bytes
-        found = judged(bundle, self.prepared, self.plan.seed, spelling=len(self.plan.codecs) > 1)
+        memory, began = self.peak.bytes, time.monotonic()
+        spelling = len(self.plan.codecs) > 1
+        with _threads(bundle.card.get("threads")):
+            chosen = choice(bundle, self.prepared, spelling)
+            found = judged(bundle, self.prepared, self.plan.seed, spelling)
         bits = float(found.bits.sum() / found.sizes.sum())
         np.save(self.out / "found" / f"{name}.npy", np.stack([found.bits, found.sizes]))
+        if chosen.cases is not None:
+            np.save(self.out / "found" / f"{name}.valid.npy", np.stack(chosen.cases))
         told = {
             "name": name,
             "title": title(family, settings, name),
             "codec": bundle.codec.name,
             "bits": bits,
+            "figure": chosen.figure,
+            "loss": chosen.loss,
             "family": family,
             "settings": _plain(settings),
-            "seconds": learning,
+            "notes": bundle.card.get("notes", []),
+            "progress": [],
+            "seconds": seconds,
+            "judging": time.monotonic() - began,
+            "started": self.started,
+            "threads": bundle.card.get("threads"),
             "memory_bytes": memory,
             "parameters": bundle.model.parameters_count,
             "file_bytes": sum(path.stat().st_size for path in (self.out / "models" / name).rglob("*")),
@@ -145,7 +207,27 @@ class Work:
             **facts,
         }
         write_text(self.out / "found" / f"{name}.json", to_json(told, indent=2) + "\n")
-        say({"name": name, "done": True, "bits": bits, "seconds": learning})
+        say({"name": name, "done": True, "bits": chosen.figure, "seconds": seconds})
+        return chosen.loss
+
+
+class FirstLook:
+    """Seconds since somebody first looked at this clock: a trainer does when it is ready."""
+
+    began: float | None = None
+
+    def __call__(self) -> float:
+        self.began = time.monotonic() if self.began is None else self.began
+        return time.monotonic() - self.began
+
+
+def _threads(number: int | None) -> AbstractContextManager[None]:
+    """Judging has as many as training found best: beside other programs, two can be many times slower than one."""
+    if number is None:
+        return nullcontext()
+    from chainrule.train.gradient import in_threads
+
+    return in_threads(number)
 
 
 def part(corpus: Corpus, fraction: float, seed: int) -> Corpus:
@@ -174,7 +256,7 @@ def _journal(run: Path, seconds: float) -> list[list[float]]:
 
 def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings worth showing: numbers, words, yes and no."""
-    hidden = ("alphabet", "silent", "parts")
+    hidden = ("vocab_size", "suppressed", "parts")
     return {
         name: value for name, value in settings.items() if name not in hidden and not isinstance(value, dict)
     }
@@ -210,10 +292,10 @@ def main(path: Path) -> int:
     job, out = json.loads(path.read_text(encoding="utf-8")), path.parent.parent
     began = time.monotonic()
     try:
-        with hush():
+        with quiet():
             plan, prepared = opened(out, job["codec"])
             work = Work(job, out, plan, prepared[job["codec"]], began, Peak())
-            {"rungs": work.rungs, "mix": work.mix, "curve": work.curve}[job["kind"]]()
+            {"rungs": work.rungs, "round": work.round, "mix": work.mix, "curve": work.curve}[job["kind"]]()
     except ChainruleError as error:
         print(error, file=sys.stderr)
         return 1

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
@@ -18,7 +19,7 @@ VERBOSE = {"--verbose", "-v", "-vq", "-qv"}
 
 
 class Ended(BaseException):
-    """The system asked the program to end; no KeyboardInterrupt, for nobody sits at the keyboard."""
+    """SIGTERM or SIGHUP arrived. Not a KeyboardInterrupt: that stands for Ctrl-C."""
 
     def __init__(self, number: int) -> None:
         super().__init__(f"ended by {signal.Signals(number).name}; nothing was written.")
@@ -28,9 +29,10 @@ class Ended(BaseException):
 def main(words: Sequence[str] | None = None) -> int:
     """Run one command; the return value is its exit code.
 
-    0 well, 1 error, 2 wrong usage, 129 ended by SIGHUP, 130 stopped by Ctrl-C, 141 nobody reads the output
-    any more, 143 ended by SIGTERM.
+    0 success, 1 error, 2 wrong usage, 129 ended by SIGHUP, 130 stopped by Ctrl-C, 141 broken pipe, 143 ended by
+    SIGTERM.
     """
+    began = time.monotonic()
     given = list(sys.argv[1:] if words is None else words)
     from chainrule.cli.app import run
 
@@ -39,7 +41,7 @@ def main(words: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     try:
         with _ending():
-            code = run(given)
+            code = run(given, began)
             if sys.stdout is not None:  # a shell may have closed it
                 sys.stdout.flush()
             return code
@@ -65,7 +67,7 @@ def _explained(error: BaseException, given: Sequence[str]) -> int:
 
 
 def _forget(stream: TextIO | None) -> None:
-    """Let what cannot be written go nowhere, so that nothing is said even while Python shuts down."""
+    """Discard what cannot be written, so that Python does not complain about it while it shuts down."""
     try:
         if stream is not None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -8,13 +8,31 @@ from typing import Annotated
 import typer
 
 from chainrule import __version__
-from chainrule.cli import about, check, compare, demo, example, exchange, fit, mix, read, use, write
+from chainrule.cli import (
+    check,
+    compare,
+    complete,
+    demo,
+    embed,
+    example,
+    export,
+    fill,
+    fit,
+    generate,
+    import_,
+    mix,
+    models,
+    rank,
+    score,
+    show,
+)
 from chainrule.cli.failure import STOPPED
-from chainrule.cli.output import Open, Plain
-from chainrule.progress import hush
+from chainrule.cli.verb import ReadingVerb, Verb, Verbs
+from chainrule.progress import quiet
 
 app = typer.Typer(
-    help="Models of sequences: train, judge, sample, save and exchange them.",
+    cls=Verbs,
+    help="Sequence models: train, evaluate, sample, save and exchange them.",
     epilog="Begin with: chainrule demo. Then: chainrule fit book.txt -o my-lm",
     add_completion=False,
     no_args_is_help=True,
@@ -22,23 +40,22 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-# Everything click does not know is left to the family and the codec.
-app.command("fit", cls=Open, context_settings={"ignore_unknown_options": True})(fit.fit)
-app.command("score", cls=Plain)(use.score)
-app.command("generate", cls=Plain)(write.generate)
-app.command("complete", cls=Plain)(write.complete)
-app.command("fill", cls=Plain)(read.fill)
-app.command("embed", cls=Plain)(read.embed)
-app.command("rank", cls=Plain)(use.rank)
-app.command("check", cls=Open, context_settings={"ignore_unknown_options": True})(check.check)
-app.command("compare", cls=Open, context_settings={"ignore_unknown_options": True})(compare.compare)
-app.command("mix", cls=Plain)(mix.mix)
-app.command("models", cls=Plain)(about.models)
-app.command("show", cls=Plain)(about.show)
-app.add_typer(exchange.imports, name="import")
-app.add_typer(exchange.exports, name="export")
-app.command("example", cls=Plain)(example.example)
-app.command("demo", cls=Plain)(demo.demo)
+app.command("fit", cls=fit.FitVerb)(fit.fit)
+app.command("score", cls=ReadingVerb)(score.score)
+app.command("generate", cls=generate.GenerateVerb)(generate.generate)
+app.command("complete", cls=Verb)(complete.complete)
+app.command("fill", cls=Verb)(fill.fill)
+app.command("embed", cls=Verb)(embed.embed)
+app.command("rank", cls=Verb)(rank.rank)
+app.command("check", cls=check.CheckVerb)(check.check)
+app.command("compare", cls=compare.CompareVerb)(compare.compare)
+app.command("mix", cls=ReadingVerb)(mix.mix)
+app.command("models", cls=Verb)(models.models)
+app.command("show", cls=Verb)(show.show)
+app.add_typer(import_.imports, name="import")
+app.add_typer(export.exports, name="export")
+app.command("example", cls=Verb)(example.example)
+app.command("demo", cls=Verb)(demo.demo)
 
 
 def _version(wanted: bool) -> None:
@@ -53,13 +70,13 @@ def _front(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Models of sequences: train, judge, sample, save and exchange them."""
+    """Sequence models: train, evaluate, sample, save and exchange them."""
 
 
-def run(words: Sequence[str]) -> int:
-    """Run one command; errors are raised, an asked-for exit is its code."""
-    with hush("--quiet" in words or "-q" in words):
-        code = app(list(words), standalone_mode=False, prog_name="chainrule")
+def run(words: Sequence[str], began: float | None = None) -> int:
+    """Run one command, which `began` at a moment of `time.monotonic`; errors are raised, an exit is its code."""
+    with quiet("--quiet" in words or "-q" in words):
+        code = app(list(words), standalone_mode=False, prog_name="chainrule", obj=began)
     if code == STOPPED:  # typer makes this number of a KeyboardInterrupt; we have something to say about it
         raise KeyboardInterrupt
     return code if isinstance(code, int) else 0

@@ -1,4 +1,4 @@
-"""What must be said beside a figure, so that nobody takes it for more than it is."""
+"""Notes beside figures: what they leave out, and when they are unreliable."""
 
 from __future__ import annotations
 
@@ -14,51 +14,47 @@ FEW = 1_000  # symbols below which a figure may be chance
 
 
 def caveats(bundle: Bundle, figures: Mapping[str, Any]) -> list[str]:
-    """Sentences about bits per byte on this alphabet; none where it is exact."""
+    """Sentences about bits per byte with this vocabulary; none where it is exact."""
     return [
         *_pseudo(bundle),
-        *_unspelled(figures["unknown"], figures["symbols"]),
-        *_lossy(bundle.codec.name, bool(bundle.card.get("reading", {}).get("stream"))),
+        *_unspelled(figures),
+        *_lossy(bundle),
     ]
 
 
 def few(figures: Mapping[str, Any]) -> list[str]:
-    """A sentence about data too small to judge on."""
-    symbols = figures["symbols"]
-    return [f"only {symbols:,} symbols were judged: the figures mean little"] if symbols < FEW else []
+    """A sentence about data too small to evaluate on."""
+    symbols = figures.get("symbols", FEW)
+    return [f"only {symbols:,} symbols were evaluated: the figures are unreliable"] if symbols < FEW else []
 
 
 def of_parts(bundle: Bundle) -> list[str]:
-    """The same for every part of the data a model was judged on when it was fitted."""
+    """The same for every part of the data a model was evaluated on when it was trained."""
     found: dict[str, None] = {}
     for name, figures in bundle.card.get("figures", {}).items():
-        said = [
-            f"{name}: {one}" for one in (*_unspelled(figures["unknown"], figures["symbols"]), *few(figures))
-        ]
-        found |= dict.fromkeys(said)
-    whole = [*_pseudo(bundle), *_lossy(bundle.codec.name, bool(bundle.card.get("reading", {}).get("stream")))]
-    return [*found, *(whole if bundle.card.get("figures") else [])]
+        found |= dict.fromkeys(f"{name}: {one}" for one in (*_unspelled(figures), *few(figures)))
+    bits = any("unknown" in figures for figures in bundle.card.get("figures", {}).values())
+    return [*found, *(*_pseudo(bundle), *_lossy(bundle))] if bits else [*found]
 
 
 def _pseudo(bundle: Bundle) -> list[str]:
-    if bundle.model.reads == "left":
+    if bundle.body.reads == "left":
         return []
     return [
-        "pseudo-figures: each symbol was guessed with all others in sight; compare them with such models only"
+        "pseudo-perplexity: each symbol was predicted from all others; compare it with that of such models only"
     ]
 
 
-def _unspelled(unknown: int, symbols: int) -> list[str]:
+def _unspelled(figures: Mapping[str, Any]) -> list[str]:
+    unknown = figures.get("unknown", 0)
     if not unknown:
         return []
-    share = percent(unknown / max(1, symbols))
+    share = percent(unknown / max(1, figures["symbols"]))
     symbol = "symbol" if unknown == 1 else "symbols"
     return [f"bits per byte leaves out the spelling of {unknown:,} unknown {symbol} ({share})"]
 
 
-def _lossy(codec: str, stream: bool) -> list[str]:
-    if codec == "numbers":
-        return ["bits per byte of the bins: what a bin leaves open is not counted"]
-    if codec == "words" and stream:
-        return ["bits per byte leaves out the line ends: between words all white space is alike"]
-    return []
+def _lossy(bundle: Bundle) -> list[str]:
+    """What the codec itself leaves out."""
+    told = bundle.codec.caveat(bool(bundle.card.get("reading", {}).get("stream")))
+    return [told] if told else []

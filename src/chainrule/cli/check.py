@@ -3,73 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING
 
 import typer
 
-from chainrule.cli import words as split
-from chainrule.cli.fit import Named, Test, Valid
-from chainrule.cli.output import Json, Output, Quiet, Verbose, number, seconds, size, table
-from chainrule.cli.reading import Columns, Encodings, Formats, Groups, Sorts, Streams, given
+from chainrule.cli.arguments import Codec, Data, Test, Valid, check_named, sources
+from chainrule.cli.output import Json, Printer, Quiet, Verbose, number, seconds, size, table
+from chainrule.cli.settings import Groups, of_codec, of_data, understood
+from chainrule.cli.verb import Verb, typed
 
 if TYPE_CHECKING:
-    from chainrule.checking import Checked
-    from chainrule.data.check import Check, Part
-    from chainrule.models.base import Forecast
+    from chainrule.data.check import Check, PartFacts
+    from chainrule.models.base import CostForecast
 
-Data = Annotated[
-    list[str],
-    typer.Argument(metavar="DATA", help="Files, folders, patterns or -.", show_default=False),
-]
-LARGE = 100  # different symbols from which on Zipf's line is one
+LARGE = 100  # different symbols from which on Zipf's law says something
+
+
+class CheckVerb(Verb):
+    """Its settings are those of the codec and of reading."""
+
+    def groups(self, asked: Mapping[str, str]) -> Groups:
+        return {**of_codec(asked.get("codec")), **of_data()}
 
 
 def check(
     context: typer.Context,
-    words: Data,
-    codec: Named = None,
+    data: Data,
+    codec: Codec = None,
     valid: Valid = None,
     test: Test = None,
-    stream: Streams = False,
-    column: Columns = None,
-    group: Groups = None,
-    sort: Sorts = None,
-    encoding: Encodings = None,
-    format: Formats = None,
     json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
     """Look at your data before training.
 
-    Sizes, unknown symbols, lengths, copies, leaks, and what each family would need.
-    Options of the codec are plain flags, such as --vocab 10k: chainrule models words lists them.
+    Sizes, unknown symbols, lengths, duplicates, leaks between the parts, and what each family would need.
     """
-    from chainrule.checking import check as look
+    from chainrule.use.check import check as look
 
-    plain, options = split.divide(words, None, codec, split.own_flags(context))
-    source = split.sources(plain, "chainrule check DATA")
-    for part in (valid, test):
-        split.named("." if part is None else part)
-    options |= given(stream=stream, column=column, group=group, sort=sort, encoding=encoding, format=format)
-    found = look(source, valid=valid, test=test, codec=codec, **options)
+    source = sources(data)
+    check_named(valid, test)
+    output = Printer(json, quiet, verbose)
+    wanted = None if codec is None else understood("codec", codec, output)
+    found = look(source, valid=valid, test=test, codec=wanted, **typed(context))
     text = f"codec {found.codec.name}: {found.why}\n{describe(found.facts, found.forecast)}"
-    Output(json, quiet, verbose).result(_values(found), text)
+    output.result(found.to_dict(), text)
 
 
-def _values(found: Checked) -> dict[str, Any]:
-    facts = {name: value for name, value in asdict(found.facts).items() if name != "sample"}
-    forecast = {name: asdict(cost) for name, cost in found.forecast.items()}
-    codec = {"codec": found.codec.name, "why": found.why, "alphabet": found.codec.size}
-    return codec | facts | {"forecast": forecast}
-
-
-def describe(found: Check, forecast: Mapping[str, Forecast]) -> str:
+def describe(found: Check, forecast: Mapping[str, CostForecast]) -> str:
     """The facts for people."""
     parts = [
         f"parts: {found.how}",
-        table(["part", "sequences", "symbols", "size", "unknown", "repeated", "also in train"], _rows(found)),
+        table(
+            ["part", "sequences", "symbols", "size", "unknown", "duplicates", "also in train"], _rows(found)
+        ),
         f"{found.types:,} different symbols in train{_zipf(found)}",
         "lengths in train\n" + _histogram(found.parts["train"]),
         table(["to fit", "memory", "time"], _forecasts(forecast)),
@@ -78,7 +66,7 @@ def describe(found: Check, forecast: Mapping[str, Forecast]) -> str:
 
 
 def _zipf(found: Check) -> str:
-    """How counts fall with rank; of a small alphabet that says nothing."""
+    """How counts fall with rank; left out for small vocabularies."""
     if found.types < LARGE:
         return ""
     points = "".join(f", rank {rank:,}: {count:,}" for rank, count in found.zipf.points)
@@ -100,7 +88,7 @@ def _rows(found: Check) -> list[list[str]]:
     ]
 
 
-def _histogram(part: Part) -> str:
+def _histogram(part: PartFacts) -> str:
     most = max((count for _, count in part.lengths), default=1)
     rows = [
         [f"up to {limit:,}", f"{count:,}", "█" * round(40 * count / most)] for limit, count in part.lengths
@@ -111,13 +99,13 @@ def _histogram(part: Part) -> str:
     )
 
 
-def _forecasts(forecast: Mapping[str, Forecast]) -> list[list[str]]:
+def _forecasts(forecast: Mapping[str, CostForecast]) -> list[list[str]]:
     return [[name, size(one.memory), seconds(one.seconds)] for name, one in forecast.items()]
 
 
 def _warnings(found: Check) -> list[str]:
     leaks = {name: part.leaked for name, part in found.parts.items() if part.leaked}
     return [
-        f"Leak: {count:,} sequence(s) of {name} are in train too; figures on them flatter the model."
+        f"Leak: {count:,} sequence(s) of {name} are in train too; figures on them are too good."
         for name, count in leaks.items()
     ]

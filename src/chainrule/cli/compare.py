@@ -4,36 +4,34 @@ from __future__ import annotations
 
 import shlex
 import sys
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from chainrule.cli import words as split
-from chainrule.cli.fit import Test, Valid
-from chainrule.cli.output import Json, Output, Quiet, Verbose, number, seconds, size, table
-from chainrule.cli.reading import Columns, Encodings, Formats, Groups, Sorts, Streams, given
+from chainrule.cli.arguments import Data, Test, Valid, check_named, sources
+from chainrule.cli.live import watching
+from chainrule.cli.output import Json, Printer, Quiet, Verbose, number, seconds, size, table
+from chainrule.cli.settings import Groups, of_codec, of_data, understood
+from chainrule.cli.verb import Verb, typed
 
 if TYPE_CHECKING:
     from chainrule.choose.compare import Comparison
 
-Data = Annotated[
-    list[str], typer.Argument(metavar="DATA", help="Files, folders, patterns or -.", show_default=False)
-]
 Out = Annotated[
     Path, typer.Option("--output", "-o", metavar="OUT", help="Where report, results and models go.")
 ]
 Models = Annotated[
-    str | None, typer.Option("--models", help="Only these, such as 5-gram,lstm,mix; all if not given.")
+    str | None,
+    typer.Option("--models", metavar="NAMES", help="Only these, such as 5-gram,lstm,mix; all if not given."),
 ]
 Codecs = Annotated[
     str | None,
     typer.Option(
-        "--codec", help="How data become symbols; of several, as in characters,words, each is tried."
+        "--codec",
+        metavar="NAMES",
+        help="The tokenization; of several, as in characters,words, each is tried.",
     ),
 ]
 HEADER = [
@@ -45,63 +43,71 @@ HEADER = [
     "file",
     "time",
     "memory",
-    "reads/s",
-    "writes/s",
+    "scores/s",
+    "generates/s",
 ]
+
+
+class CompareVerb(Verb):
+    """Its settings are those of the codecs and of reading."""
+
+    def groups(self, asked: Mapping[str, str]) -> Groups:
+        names = _listed(asked.get("codec"))
+        codecs = [of_codec(name) for name in names] or [of_codec(None)]
+        return {title: group for one in [*codecs, of_data()] for title, group in one.items()}
 
 
 def compare(
     context: typer.Context,
-    words: Data,
+    data: Data,
     out: Out = Path("comparison"),
     budget: Annotated[
-        str, typer.Option("--budget", help="How long it may take, such as 90s, 10m or 1h.")
+        str, typer.Option("--budget", metavar="TIME", help="How long it may take, such as 90s, 10m or 1h.")
     ] = "10m",
     models: Models = None,
     codec: Codecs = None,
     valid: Valid = None,
     test: Test = None,
-    stream: Streams = False,
-    column: Columns = None,
-    group: Groups = None,
-    sort: Sorts = None,
-    encoding: Encodings = None,
-    format: Formats = None,
-    seed: Annotated[int, typer.Option(help="Of everything random.")] = 1,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with what was stopped.")] = False,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 1,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue a comparison that was stopped.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an earlier comparison in OUT.")] = False,
     json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
     """Find the model that suits your data.
 
-    Trains n-grams, windows, recurrent networks, a Transformer and mixes within one budget, judges all of
-    them on the same held-out part, and says which one to take and why. Writes a report to look at.
-    Options of the codec are plain flags, such as --vocab 10k: chainrule models words lists them.
+    Trains n-grams, feed-forward and recurrent networks, a Transformer and mixes of them within one time
+    budget, evaluates all of them on the same test data, and recommends one. Writes an HTML report.
     """
     from chainrule.choose.compare import compare as run
 
-    codecs = _listed(codec)
-    plain, options = split.divide(
-        words, None, codecs[0] if len(codecs) == 1 else None, split.own_flags(context)
-    )
-    options |= given(stream=stream, column=column, group=group, sort=sort, encoding=encoding, format=format)
+    check_named(valid, test)
+    output = Printer(json, quiet, verbose)
+    wanted = [_rung(one, output) for one in _listed(models)]
+    codecs = [understood("codec", one, output) for one in _listed(codec)]
     with watching(quiet) as board:
         found = run(
-            split.sources(plain, "chainrule compare DATA"),
+            sources(data),
             out=out,
             budget=budget,
-            models=_listed(models),
+            models=wanted,
             codec=codecs,
             valid=valid,
             test=test,
             seed=seed,
             resume=resume,
+            force=force,
             watch=board.see,
             command=shlex.join(["chainrule", *sys.argv[1:]]),
-            **options,
+            **typed(context),
         )
-    Output(json, quiet, verbose).result(found.results, told(found))
+    output.result(found.results, told(found))
+
+
+def _rung(name: str, output: Printer) -> str:
+    """A model by its name in a comparison, where an n-gram has its order in it: 5-gram."""
+    return name.lower() if name.lower().endswith("gram") else understood("model", name, output)
 
 
 def _listed(words: str | None) -> list[str]:
@@ -112,23 +118,43 @@ def told(found: Comparison) -> str:
     """The leaderboard, the advice, and where to look."""
     results = found.results
     rows = [_cells(row) for row in results["models"] if not row["failed"]]
-    broken = [f"{row['name']} failed: {row['failed']}" for row in results["models"] if row["failed"]]
+    broken = _broken(results["models"])
     header = [HEADER[0], results["unit"], *HEADER[2:]]
     warnings = [f"Note: {warning}" for warning in results["data"]["warnings"]]
     advice = results["advice"]["sentences"]
     parts = [
         table(header, rows),
+        "\n".join(turns(results)),
         "\n".join(broken),
         "\n".join(advice),
-        "\n".join(warnings),
+        "\n".join([*results["notes"], *warnings]),
         f"Report: {found.report}",
     ]
     return "\n\n".join(part for part in parts if part)
 
 
+def turns(results: Mapping[str, Any]) -> list[str]:
+    """What was decided in which round, and which models have not learnt."""
+    told = [f"Round {turn['round']}, {turn['name']}: {turn['why']}." for turn in results["rounds"]]
+    rows = (row for row in results["models"] if row.get("unfinished"))
+    return [*told, *(f"{row['title']} is unfinished: {row['unfinished']}." for row in rows)]
+
+
+def _broken(models: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Why some have no figures, those with the same reason together."""
+    from chainrule.choose.tables import failure
+
+    names: dict[str, list[str]] = {}
+    for row in models:
+        if row["failed"]:
+            names.setdefault(failure(row), []).append(row["name"])
+    return [f"{', '.join(named)} {why}" for why, named in names.items()]
+
+
 def _cells(row: Mapping[str, Any]) -> list[str]:
+    mark = "unfinished" if row["unfinished"] else "dropped" if row["dropped"] else ""
     return [
-        row["title"],
+        f"{row['title']} ({mark})" if mark else row["title"],
         f"{row['bits']:.4f}",
         f"{row['low']:.3f}–{row['high']:.3f}",
         number(float(row["perplexity"])),
@@ -139,91 +165,3 @@ def _cells(row: Mapping[str, Any]) -> list[str]:
         f"{row['score_per_second']:,.0f}",
         f"{row['write_per_second']:,.0f}",
     ]
-
-
-@dataclass
-class Board:
-    """Where every model stands, as its process tells."""
-
-    budget: float = 0.0  # seconds
-    rows: dict[str, list[str]] = field(default_factory=dict)  # state, bits, time
-    began: float = field(default_factory=time.monotonic)
-
-    def see(self, event: Mapping[str, Any]) -> None:
-        """One thing that happened."""
-        if "rungs" in event:
-            self.budget = event["budget"]
-            self.rows = {name: _waits(event["forecasts"].get(name)) for name in event["rungs"]}
-            return
-        self.rows[event["name"]] = _cells_of(event)
-        self.show(event)
-
-    def show(self, event: Mapping[str, Any]) -> None:
-        """Nothing, when nobody looks."""
-
-    @property
-    def passed(self) -> float:
-        """Seconds so far."""
-        return time.monotonic() - self.began
-
-
-def _waits(forecast: Mapping[str, float] | None) -> list[str]:
-    """What is foretold of a model whose turn has not come."""
-    if not forecast:
-        return ["waits", "", ""]
-    return ["waits", "", f"about {seconds(forecast['seconds'])}, {size(round(forecast['memory_bytes']))}"]
-
-
-def _cells_of(event: Mapping[str, Any]) -> list[str]:
-    """State, bits and time of a model, from what it told last."""
-    bits, left = event.get("bits"), event.get("left")
-    figure = "" if bits is None else f"{bits:.4f}"
-    if event.get("done"):
-        return ["done", figure, seconds(event["seconds"])]
-    if event.get("failed"):
-        return [f"failed: {event['failed']}", "", ""]
-    if event.get("began"):
-        return ["begins", "", f"{seconds(event['seconds'])} given" if event["seconds"] else ""]
-    share = f"{100 * event['share']:.0f} %" if event.get("share") is not None else "…"
-    return [share, figure, "" if left is None else f"{seconds(left)} left"]
-
-
-class Lines(Board):
-    """A line for what began, ended or failed; for logs."""
-
-    def show(self, event: Mapping[str, Any]) -> None:
-        if event.keys() & {"began", "done", "failed"}:
-            words = ", ".join(cell for cell in self.rows[event["name"]] if cell)
-            print(f"{seconds(self.passed):>8}  {event['name']}: {words}", file=sys.stderr, flush=True)
-
-
-class Live(Board):
-    """A table that is drawn again and again; for terminals."""
-
-    def __init__(self, screen: Any) -> None:
-        super().__init__()
-        self.screen = screen
-
-    def show(self, event: Mapping[str, Any]) -> None:
-        from rich.table import Table
-
-        title = f"comparing: {seconds(self.passed)} of {seconds(self.budget)}"
-        drawn = Table("model", "", "bits", "time", box=None, title=title, title_justify="left")
-        for name, cells in self.rows.items():
-            drawn.add_row(name, *cells)
-        self.screen.update(drawn, refresh=True)
-
-
-@contextmanager
-def watching(quiet: bool) -> Iterator[Board]:
-    """Somebody who sees what happens: a terminal, a log, or nobody."""
-    if quiet:
-        yield Board()
-    elif not sys.stderr.isatty():
-        yield Lines()
-    else:
-        from rich.console import Console
-        from rich.live import Live as Screen
-
-        with Screen(console=Console(stderr=True), auto_refresh=False, transient=True) as screen:
-            yield Live(screen)

@@ -1,4 +1,4 @@
-"""`demo`: what there is to see without any data of your own."""
+"""`demo`: a comparison without any data of your own."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from chainrule.cli.compare import told, watching
-from chainrule.cli.output import Json, Output, Quiet, Verbose
+from chainrule.cli.compare import Out, told
+from chainrule.cli.live import watching
+from chainrule.cli.output import Json, Printer, Quiet, Verbose
 
 if TYPE_CHECKING:
     from chainrule.choose.compare import Comparison
@@ -17,23 +18,21 @@ SHOWN = 300  # characters of a sample
 
 
 def demo(
-    budget: Annotated[str, typer.Option(help="How long it may take.")] = "3m",
-    out: Annotated[
-        Path, typer.Option("--output", "-o", metavar="OUT", help="Where report, results and models go.")
-    ] = Path("demo"),
+    budget: Annotated[str, typer.Option(metavar="TIME", help="How long it may take.")] = "3m",
+    out: Out = Path("demo"),
     json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Watch all kinds of models compete.
+    """Compare all kinds of models on a built-in sample of text.
 
-    They are trained on Python's own documentation, letter by letter, and judged on paragraphs they never saw.
-    What is in OUT already is not done again.
+    They are trained on Python's own documentation, character by character, and evaluated on held-out paragraphs.
+    A demo that was stopped continues.
     """
     from chainrule.choose.compare import compare
-    from chainrule.examples import example
+    from chainrule.data.examples import example
 
-    output, sample = Output(json, quiet, verbose), example("text")[1].splitlines()
+    output, sample = Printer(json, quiet, verbose), example("text")[1].splitlines()
     output.note(f"The sample: {len(sample):,} paragraphs of Python's documentation. Time: {budget}.")
     with watching(quiet) as board:
         found = compare(
@@ -50,7 +49,9 @@ def demo(
 
 
 def _written(found: Comparison) -> str:
-    """What the worst and the best of them write."""
-    rows = [row for row in found.results["models"] if not row["failed"]]
-    lines = [f"{row['title']} writes:\n  {row['samples'][0].strip()[:SHOWN]}" for row in (rows[-1], rows[0])]
+    """Samples of the worst and the best of those that have learnt something."""
+    rows = [row for row in found.results["models"] if not (row["failed"] or row["unfinished"])]
+    lines = [
+        f"{row['title']} generates:\n  {row['samples'][0].strip()[:SHOWN]}" for row in (rows[-1], rows[0])
+    ]
     return "\n\n".join(lines)

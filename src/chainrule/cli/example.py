@@ -1,4 +1,4 @@
-"""`example`: tiny data to try things with."""
+"""`example`: small data sets to try things with."""
 
 from __future__ import annotations
 
@@ -8,19 +8,17 @@ from typing import Annotated
 
 import typer
 
-from chainrule.cli.output import Json, Output, Quiet, Verbose, size, table
+from chainrule.cli.arguments import Force
+from chainrule.cli.output import Json, Printer, Quiet, Verbose, size, table
 from chainrule.errors import BundleError, ConfigError
 
 Name = Annotated[
-    str | None, typer.Argument(metavar="NAME", help="Which example; without it, a list of them.")
+    str | None, typer.Argument(metavar="NAME", help="Which example; without it, all are listed.")
 ]
 Out = Annotated[
     Path | None,
-    typer.Option(
-        "--output", "-o", metavar="FILE", help="Where to write; not given: a name of its own, here."
-    ),
+    typer.Option("--output", "-o", metavar="FILE", help="Where to write; else under its own name, here."),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Replace what is there already.")]
 
 
 def example(
@@ -31,13 +29,13 @@ def example(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Write tiny example data.
+    """Write a small example data set.
 
-    Weather, visits of a shop, DNA, temperatures or text, with something to find in each of them.
+    Weather, visits to a shop, DNA, temperatures or text, each with a pattern to learn.
     """
-    from chainrule.examples import EXAMPLES
+    from chainrule.data.examples import EXAMPLES
 
-    output = Output(json, quiet, verbose)
+    output = Printer(json, quiet, verbose)
     if name is not None:
         return _write(name, out, force, output)
     if out is not None:
@@ -46,10 +44,10 @@ def example(
     output.result({"examples": dict(EXAMPLES)}, f"{text}\n\nWrite one: chainrule example weather -o FILE")
 
 
-def _write(name: str, out: Path | None, force: bool, output: Output) -> None:
-    from chainrule.examples import EXAMPLES
-    from chainrule.examples import example as made
-    from chainrule.files import opened_as, write_text
+def _write(name: str, out: Path | None, force: bool, output: Printer) -> None:
+    from chainrule.data.examples import EXAMPLES
+    from chainrule.data.examples import example as made
+    from chainrule.store.files import opened_as, write_text
 
     usual, content = made(name)
     file = Path(usual) if out is None else out
@@ -65,7 +63,7 @@ def _write(name: str, out: Path | None, force: bool, output: Output) -> None:
 
 def _check_free(file: Path, force: bool) -> None:
     """Refuse a place that is taken."""
-    from chainrule.files import is_stream
+    from chainrule.store.files import is_stream
 
     if file.is_dir():
         raise BundleError(f"{file} is a folder, and a file is to be written there. Choose another name.")
@@ -74,7 +72,7 @@ def _check_free(file: Path, force: bool) -> None:
 
 
 def _next(name: str, file: Path) -> str:
-    """What to do with it."""
-    from chainrule.examples import OPTIONS
+    """A command that uses it."""
+    from chainrule.data.examples import OPTIONS
 
     return shlex.join(["chainrule", "compare", str(file), *OPTIONS[name]])

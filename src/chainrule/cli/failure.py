@@ -1,4 +1,4 @@
-"""What a person or a script is told when a command fails, and with which exit code."""
+"""Error messages and exit codes, for people and for scripts."""
 
 from __future__ import annotations
 
@@ -55,6 +55,7 @@ def _message(error: BaseException) -> str:
         context = getattr(error, "ctx", None)
         told = _formatted(error).rstrip()
         told += "" if told.endswith((".", "?", "!")) else "."
+        told += " Put text with spaces in quotes." if "unexpected extra" in told else ""
         return told + (f" Try: {context.command_path} --help" if context else "")
     if isinstance(error, ClickException):
         return _formatted(error)
@@ -69,6 +70,6 @@ def _message(error: BaseException) -> str:
 
 
 def _formatted(error: BaseException) -> str:
-    """What typer has to say, with the option it speaks of."""
-    speak = getattr(error, "format_message", None)
-    return str(speak() if speak else error)
+    """The message of typer, with the option it is about."""
+    formatted = getattr(error, "format_message", None)
+    return str(formatted() if formatted else error)

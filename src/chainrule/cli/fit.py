@@ -4,63 +4,105 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from chainrule.cli import words as split
-from chainrule.cli.caveats import of_parts
-from chainrule.cli.exchange import Force, Out
-from chainrule.cli.output import Json, Output, Quiet, Verbose, number, seconds, size, table
-from chainrule.cli.reading import Columns, Encodings, Formats, Groups, Sorts, Streams, given
-from chainrule.errors import ConfigError
-from chainrule.judge.names import own_names
+from chainrule.cli.arguments import Codec, Force, Out, Test, Valid, check_named, sources
+from chainrule.cli.fitted import summary, values
+from chainrule.cli.output import Json, Printer, Quiet, Verbose
+from chainrule.cli.settings import SPELLINGS, Groups, from_file, of_data, of_fit, of_training, understood
+from chainrule.cli.verb import Verb, typed
+from chainrule.config import merged, read_toml
 
-if TYPE_CHECKING:
-    from chainrule.bundle import Bundle
-
-Data = Annotated[
+Train = Annotated[
     list[str],
-    typer.Argument(metavar="TRAIN", help="Files, folders, patterns or -.", show_default=False),
+    typer.Argument(metavar="TRAIN", help="Files, folders, patterns, or - (stdin).", show_default=False),
 ]
-Valid = Annotated[
+Model = Annotated[
     str | None,
     typer.Option(
-        "--valid",
-        help="Data to choose by what is left open (the order of an n-gram), and to judge on; "
-        "else a part of TRAIN is held out.",
+        "--model", metavar="NAME", help="The model family; ngram if not given. List: chainrule models."
     ),
 ]
-Test = Annotated[
-    str | None, typer.Option("--test", help="Data to judge on; else a part of TRAIN is held out.")
+Task = Annotated[
+    str | None,
+    typer.Option("--task", metavar="NAME", help="What to train for; that of the family if not given."),
 ]
-Named = Annotated[
-    str | None, typer.Option("--codec", help="What a symbol is; chosen from the data if not given.")
+InitFrom = Annotated[
+    Path | None,
+    typer.Option(
+        "--from", metavar="MODEL", help="Go on from this trained model: same codec, same family, same sizes."
+    ),
 ]
-GENERIC = ("model", "codec", "valid", "test", "stream", "column", "group", "sort", "encoding", "format")
-EXPECTED = "chainrule fit TRAIN... -o OUT"
+Old = Annotated[
+    str | None,
+    typer.Option(
+        "--old",
+        metavar="DATA",
+        help="With --from: text like that the model was trained on, to see what is forgotten.",
+    ),
+]
+OWN = (
+    "model",
+    "task",
+    "codec",
+    "valid",
+    "test",
+    "init_from",
+    "old",
+)  # options that may stand in a TOML file too
+USUAL = "ngram"
+LEAVING = 0.6  # seconds to start Python and to leave it
+
+
+class FitVerb(Verb):
+    """Its settings are those of the family, the task and the codec that are asked for."""
+
+    def groups(self, asked: Mapping[str, str]) -> Groups:
+        return _groups(_with_file(asked))
+
+    def usual(self, asked: Mapping[str, str]) -> Groups:
+        return (
+            self.groups(asked)
+            if {"model", "init_from"} & _with_file(asked).keys()
+            else {**of_training(), **of_data()}
+        )
+
+
+def _groups(told: Mapping[str, str]) -> Groups:
+    if "init_from" not in told:
+        return of_fit(told.get("model", USUAL), told.get("task"), told.get("codec"))
+    from chainrule.bundle import read_config
+
+    found = read_config(Path(told["init_from"]))
+    return of_fit(found["family"], found["task"]["name"])
+
+
+def _with_file(asked: Mapping[str, str]) -> dict[str, str]:
+    """What was asked for by flags and in the settings file."""
+    written = read_toml(Path(asked["config"])) if asked.get("config") else {}
+    return {name: one for name, one in written.items() if name in OWN and isinstance(one, str)} | dict(asked)
 
 
 def fit(
     context: typer.Context,
-    words: Data,
+    train: Train,
     out: Out,
-    model: Annotated[
-        str | None, typer.Option("--model", help="The family; chainrule models lists them.")
-    ] = None,
-    codec: Named = None,
+    model: Model = None,
+    task: Task = None,
+    codec: Codec = None,
     valid: Valid = None,
     test: Test = None,
-    stream: Streams = False,
-    column: Columns = None,
-    group: Groups = None,
-    sort: Sorts = None,
-    encoding: Encodings = None,
-    format: Formats = None,
-    config: Annotated[Path | None, typer.Option("--config", help="Settings, name = value, in TOML.")] = None,
+    init_from: InitFrom = None,
+    old: Old = None,
+    config: Annotated[
+        Path | None, typer.Option("--config", metavar="FILE", help="Settings in a TOML file; flags win.")
+    ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with a training that was stopped, exactly.")
+        bool, typer.Option("--resume", help="Continue a training that was stopped, from its checkpoint.")
     ] = False,
     force: Force = False,
     json: Json = False,
@@ -69,89 +111,55 @@ def fit(
 ) -> None:
     """Train a model on your data and save it.
 
-    Options of the family and the codec are plain flags beside those below, such as
-    --order 5 --vocab 10k: chainrule models ngram and chainrule models words list them.
-    """
-    from chainrule.files import check_free
+    Every setting is a flag. All of them for one family, with their defaults:
+    chainrule fit --model lstm --help
 
+    Sizes, codec and learning rate that are not given are chosen for the data and the budget, and reported.
+    """
+    from chainrule.store.files import check_free
+    from chainrule.train.fit import ask
+
+    output = Printer(json, quiet, verbose)
+    own = {"model": model, "task": task, "codec": codec, "valid": valid, "test": test, "old": old}
+    own |= {"init_from": None if init_from is None else str(init_from)}
+    options = _settled(
+        {name: one for name, one in own.items() if one is not None}, typed(context), config, output
+    )
+    if "init_from" not in options:
+        ask(options["model"], options.get("task"), options)  # mistakes first, before anything is read
+    source = sources(train)
     check_free(out, force)
-    asked = given(model=model, codec=codec, valid=valid, test=test, stream=stream, column=column)
-    asked |= given(group=group, sort=sort, encoding=encoding, format=format)
-    source, options = _settled(words, asked, config, split.own_flags(context))
-    output = Output(json, quiet, verbose)
-    began = time.perf_counter()
-    run = out.with_name(out.name + ".run")  # beside the model: what a stopped training goes on from
-    bundle = _fit(source, options | {"run": run, "resume": resume}, output)
-    if os.environ.get("RANK", "0") != "0":  # one of several processes of torchrun; the first one saves
-        return
-    bundle.save(out, force)
-    took = time.perf_counter() - began
-    output.result(values(bundle, out, took), summary(bundle, out, took))
+    began = context.find_root().obj or time.monotonic()
+    _fit(source, out, options | {"resume": resume}, force, output, began)
 
 
 def _settled(
-    words: list[str], asked: dict[str, Any], config: Path | None, own: list[str]
-) -> tuple[str | list[Path], dict[str, Any]]:
-    """Where the data are, and every setting: what was typed wins over the file."""
-    from chainrule.config import read_toml
-
-    written = {**(read_toml(config) if config else {}), **asked}
-    _check_kinds(written, config)
-    model, codec = written.get("model", "ngram"), written.get("codec")
-    plain, typed = split.divide(words, model, codec, own)
-    settings = split.settings_of(model, codec)
-    options = {"model": "ngram", **split.from_file(config, GENERIC, settings), **asked, **typed}
-    return split.sources(plain, EXPECTED), options
-
-
-def _check_kinds(written: dict[str, Any], config: Path | None) -> None:
-    """What a TOML file gives for the options of this verb: texts, and yes or no."""
-    for name in GENERIC:
-        kind, what = (bool, "true or false") if name == "stream" else (str, "a text in quotes")
-        if name in written and not isinstance(written[name], kind):
-            raise ConfigError(f"{config}: {name} wants {what}, not {written[name]!r}.")
-    for name in ("valid", "test"):
-        split.named(written.get(name, "."))
+    own: dict[str, str], flags: Mapping[str, Any], config: Path | None, output: Printer
+) -> dict[str, Any]:
+    """Every setting: what was typed wins over the file; names of other tools become ours."""
+    written: dict[str, Any] = {}
+    if config is not None:
+        groups = _groups(_with_file({**own, "config": str(config)}))
+        written = from_file(config, OWN, groups, output)
+    given = merged({**written, **own}, flags)
+    options = given if "init_from" in given else {"model": USUAL, **given}
+    check_named(options.get("valid"), options.get("test"), options.get("old"))
+    spelled = {kind: understood(kind, options[kind], output) for kind in SPELLINGS if kind in options}
+    return options | spelled
 
 
-def _fit(source: str | list[Path], options: dict[str, Any], output: Output) -> Bundle:
-    from chainrule.progress import progress
+def _fit(
+    source: str | list[Path], out: Path, options: dict[str, Any], force: bool, output: Printer, began: float
+) -> None:
+    from chainrule.train.budget import Stopwatch, Timing
     from chainrule.train.fit import fit as train
 
-    bundle = train(source, progress=progress, **options)
+    run = out.with_name(out.name + ".run")  # beside the model: the checkpoints that --resume continues from
+    bundle = train(source, run=run, timing=Timing(Stopwatch(began), leaving=LEAVING), **options)
     for note in bundle.card.get("notes", ()):
         output.note(note)
-    return bundle
-
-
-def values(bundle: Bundle, out: Path, took: float) -> dict[str, Any]:
-    return {
-        "output": str(out),
-        "family": bundle.model.family,
-        "codec": bundle.codec.name,
-        "alphabet": bundle.codec.size,
-        "parameters": bundle.model.parameters_count,
-        "bytes": _bytes(bundle),
-        **{name: dict(figures) for name, figures in bundle.card.get("figures", {}).items()},
-        "seconds": took,
-    }
-
-
-def _bytes(bundle: Bundle) -> int:
-    return sum(array.nbytes for array in bundle.model.arrays().values())
-
-
-def summary(bundle: Bundle, out: Path, took: float) -> str:
-    what = f"{bundle.model.family} on {bundle.codec.name}, {bundle.codec.size:,} ids"
-    lines = [f"{out}: {what}, {size(_bytes(bundle))}, {seconds(took)}"]
-    names = list(own_names(dict.fromkeys(("perplexity", "bits_per_symbol", "bits_per_byte")), bundle.model))
-    rows = [
-        [
-            name,
-            *(number(figures[one]) for one in (*names, "unknown")),
-        ]
-        for name, figures in bundle.card.get("figures", {}).items()
-    ]
-    if rows:
-        lines.append(table(["", *(name.replace("_", " ") for name in names), "unknown"], rows))
-    return "\n".join([*lines, *of_parts(bundle)])
+    if os.environ.get("RANK", "0") != "0":  # one of several processes of torchrun; the first one saves
+        return
+    bundle.save(out, force)
+    took = time.monotonic() - began
+    output.result(values(bundle, out, took), summary(bundle, out, took))

@@ -1,4 +1,4 @@
-"""`mix` makes one model of several."""
+"""`mix` interpolates several models: an ensemble."""
 
 from __future__ import annotations
 
@@ -8,29 +8,42 @@ from typing import Annotated
 
 import typer
 
-from chainrule.cli.exchange import Force, Out
-from chainrule.cli.fit import summary, values
-from chainrule.cli.output import Json, Output, Quiet, Verbose
+from chainrule.cli.arguments import Force, Out, named
+from chainrule.cli.fitted import summary, values
+from chainrule.cli.output import Json, Printer, Quiet, Verbose
+from chainrule.cli.verb import typed
 
 
 def mix(
-    models: Annotated[list[Path], typer.Argument(metavar="MODEL...", help="Folders of saved models.")],
+    context: typer.Context,
+    models: Annotated[list[Path], typer.Argument(metavar="MODEL", help="Folders of saved models.")],
     out: Out,
-    valid: Annotated[str, typer.Option("--valid", help="Text to find the weights on, seen by none of them.")],
+    valid: Annotated[
+        str,
+        typer.Option(
+            "--valid", metavar="DATA", help="Validation data for the weights, seen by no model in training."
+        ),
+    ],
     force: Force = False,
     json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Let several models over the same codec speak together, each with the weight that suits it."""
-    from chainrule.bundle import load
-    from chainrule.files import check_free
-    from chainrule.train.mix import mix as make
+    """Ensemble: interpolate several models over the same codec.
 
+    The weights are estimated on validation data, which are read as for the first model unless flags say otherwise.
+    """
+    from chainrule.bundle import load
+    from chainrule.store.files import check_free
+    from chainrule.train.mix import mix as make
+    from chainrule.use.adapt import divided
+
+    named(valid)
     check_free(out, force)
-    output = Output(json, quiet, verbose)
+    output = Printer(json, quiet, verbose)
     began = time.perf_counter()
-    bundle = make([load(model) for model in models], valid)
+    adapt, reading = divided(typed(context))
+    bundle = make([load(model) for model in models], valid, adapt, **reading)
     bundle.save(out, force)
     took = time.perf_counter() - began
     for note in bundle.card["notes"]:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
 from chainrule.config import to_json
 
@@ -18,32 +17,12 @@ if TYPE_CHECKING:
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results only.")]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print more; of errors, where they happened.")]
-
-
-class Plain(TyperCommand):
-    """A verb whose usage line names what it wants without braces: `chainrule fit [OPTIONS] TRAIN...`."""
-
-    def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        return [piece.replace("{", "").replace("}", "") for piece in super().collect_usage_pieces(ctx)]
-
-
-class Open(Plain):
-    """A verb that also takes flags it does not know itself, for the family and the codec to read."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """After `--` all words are data: written as paths, they cannot be taken for flags later on."""
-        at = args.index("--") if "--" in args else len(args)
-        return super().parse_args(ctx, [*args[: at + 1], *(_as_path(word) for word in args[at + 1 :])])
-
-
-def _as_path(word: str) -> str:
-    return f"./{word}" if word.startswith("-") and word != "-" else word
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print more, and tracebacks of errors.")]
 
 
 @dataclass(frozen=True)
-class Output:
-    """How a command speaks."""
+class Printer:
+    """How a command prints."""
 
     json: bool = False
     quiet: bool = False
@@ -80,6 +59,11 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -
 def _cells(line: Sequence[str], widths: Sequence[int], left: int) -> list[str]:
     sized = enumerate(zip(line, widths, strict=True))
     return [cell.ljust(width) if at < left else cell.rjust(width) for at, (cell, width) in sized]
+
+
+def visible(piece: str) -> str:
+    """A symbol as it can be shown in one cell."""
+    return piece if piece.isprintable() and piece.strip() else repr(piece)[1:-1].replace(" ", "␣")
 
 
 def number(value: float) -> str:

@@ -1,4 +1,4 @@
-"""Anything <-> ids. A sequence is UTF-8 text; a codec knows where its symbols begin and end."""
+"""Codecs (tokenizers): anything <-> ids. A sequence is UTF-8 text; a codec knows where its symbols begin and end."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self, final
 
 import numpy as np
 
 from chainrule.config import Config
-from chainrule.symbols import BOS, MASK, PAD
+from chainrule.errors import CodecError
+from chainrule.symbols import BOS, FIRST, MASK, PAD, SPECIALS
+
+if TYPE_CHECKING:
+    from chainrule.codecs.numbers import Bins
 
 
 @dataclass(frozen=True)
@@ -29,8 +33,8 @@ class Texts:
     data: np.ndarray  # (bytes,) uint8, read-only
     starts: np.ndarray  # (sequences,) int64
     ends: np.ndarray  # (sequences,) int64
-    opens: bool = True  # False: the first sequence goes on from the block before
-    closes: bool = True  # False: the last sequence goes on in the next block
+    opens: bool = True  # False: the first sequence continues that of the block before
+    closes: bool = True  # False: the last sequence continues in the next block
     skipped: int = 0  # blank lines and empty cells left out
 
     def __post_init__(self) -> None:
@@ -125,7 +129,7 @@ def cut_before(data: np.ndarray, start: int, end: int, separators: np.ndarray | 
 
 UNIT = "\x1f"  # between the events or numbers of one sequence: ASCII's unit separator
 
-Blocks = Callable[[], Iterable[Texts]]  # called anew for every pass over the data
+Blocks = Callable[[], Iterable[Texts]]  # called again for every pass over the data
 
 
 @dataclass(frozen=True)
@@ -136,9 +140,23 @@ class Encoded:
     unknown: int = 0  # symbols that became UNK; a literal `<unk>` in the data does not count
 
 
+@dataclass(frozen=True)
+class HalfTyped:
+    """The last word of an unfinished text, perhaps not typed to its end."""
+
+    stem: str
+    longer: tuple[int, ...]  # ids of the words that begin with it and are longer
+
+
 @dataclass(frozen=True, kw_only=True)
 class CodecConfig(Config):
     """Settings of a codec; each codec adds its own."""
+
+
+def check_id(number: int, size: int) -> None:
+    """Refuse an id outside the vocabulary."""
+    if not 0 <= number < size:
+        raise CodecError(f"There is no id {number}: this vocabulary has ids 0 to {size - 1}.")
 
 
 class Codec(ABC):
@@ -146,7 +164,20 @@ class Codec(ABC):
 
     name: ClassVar[str] = ""
     Config: ClassVar[type[CodecConfig]] = CodecConfig
+    separator: ClassVar[str] = ""  # what people type between the items of a list; empty: they type plain text
+    spaced: ClassVar[bool] = (
+        True  # False: a space is a symbol of its own and cannot be left out beside another
+    )
     config: CodecConfig
+    # What a codec says of itself, so that nobody has to ask which one it is.
+    reads_bytes: ClassVar[bool] = False  # takes files as they are, UTF-8 or not
+    joins_rows: ClassVar[bool] = (
+        False  # a symbol is a whole value: the rows of a table's column make one sequence
+    )
+    letters: ClassVar[bool] = False  # symbols are no more than letters: a useful context has many of them
+    spells: ClassVar[bool] = True  # symbols spell text, so that bits can be told per byte
+    glue: ClassVar[str] = ""  # what `decode` puts between two symbols
+    bins: Bins | None = None  # of numbers, where each bin begins and what value stands for it
 
     @property
     @abstractmethod
@@ -154,26 +185,44 @@ class Codec(ABC):
         """How many ids there are, special ones included."""
 
     @property
-    def silent(self) -> tuple[int, ...]:
-        """Ids that are read, never spoken; a closed vocabulary adds UNK unless the data contain it."""
+    def suppressed(self) -> tuple[int, ...]:
+        """Ids that are read, never predicted; a closed vocabulary adds UNK unless the data contain it."""
         return (PAD, BOS, MASK)
 
     @classmethod
     @abstractmethod
     def learn(cls, blocks: Blocks, config: CodecConfig) -> Self:
-        """Look through the training data and fix the alphabet."""
+        """Look through the training data and fix the vocabulary."""
+
+    def extended(self, blocks: Blocks) -> Self:
+        """With the symbols of more data at the end of the vocabulary; the ids there are stay as they are."""
+        raise CodecError(
+            f"--extend-vocab adds symbols to a list of words, characters or events, and {self.name} have no such list. "
+            "Leave it out."
+        )
 
     @abstractmethod
     def encode(self, texts: Texts) -> Encoded:
-        """All sequences as one flat array; symbols outside the alphabet become UNK."""
+        """All sequences as one flat array; symbols outside the vocabulary become UNK."""
 
     @abstractmethod
-    def pieces(self, ids: Sequence[int] | np.ndarray) -> list[str]:
-        """How each id looks to a person, special ones as in `symbols.SPECIALS`."""
+    def symbol(self, number: int) -> str:
+        """How the id of a symbol of the data looks to a person."""
+
+    @final
+    def token(self, number: int) -> str:
+        """How an id looks to a person, a special one as in `symbols.SPECIALS`."""
+        check_id(number, self.size)
+        return SPECIALS[number] if number < FIRST else self.symbol(number)
+
+    @final
+    def tokens(self, ids: Iterable[int] | np.ndarray) -> list[str]:
+        """How each id looks to a person."""
+        return [self.token(int(number)) for number in ids]
 
     def shown(self, number: int) -> str:
-        """One id as it is offered to a person: like its piece, without marks that only machines need."""
-        return self.pieces([number])[0]
+        """One id as it is offered to a person: like its token, without marks that only machines need."""
+        return self.token(number)
 
     def begins(self) -> np.ndarray | None:
         """Which symbols (V,) begin a word, where words are made of several; None: words are symbols, or unknown."""
@@ -182,6 +231,29 @@ class Codec(ABC):
     @abstractmethod
     def decode(self, ids: Sequence[int] | np.ndarray) -> str:
         """The text of these ids; PAD, BOS, EOS and MASK say nothing."""
+
+    def caveat(self, stream: bool) -> str | None:
+        """What bits per byte leave out with this codec, a sentence for people; None: they are exact.
+
+        `stream`: the data are whole files, line ends and all. Unknown symbols are counted elsewhere.
+        """
+        return None
+
+    def from_typed(self, text: str) -> str:
+        """A sequence as a person types it, as `encode` wants it."""
+        return text
+
+    def to_shown(self, text: str) -> str:
+        """A sequence for the eye: what `from_typed` turns back."""
+        return text
+
+    def symbols_of(self, text: str) -> list[str]:
+        """The names of the symbols of one sequence before they are ids; of sub-words, the words."""
+        return text.split()
+
+    def half_typed(self, text: str) -> HalfTyped | None:
+        """The word an unfinished text ends in; None: it ends between two words, or symbols are no words."""
+        return None
 
     def fingerprint(self) -> str:
         """SHA-256 of the name, the settings and everything learnt: equal codecs, equal ids."""

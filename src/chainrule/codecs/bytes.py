@@ -8,11 +8,10 @@ from typing import Self
 
 import numpy as np
 
-from chainrule.codecs.base import Blocks, Codec, CodecConfig, Encoded, Texts
+from chainrule.codecs.base import Blocks, Codec, CodecConfig, Encoded, Texts, check_id
 from chainrule.codecs.registry import register
-from chainrule.codecs.vocabulary import check_id
 from chainrule.runtime import compiled
-from chainrule.symbols import BOS, EOS, FIRST, MASK, PAD, SPECIALS, UNK
+from chainrule.symbols import BOS, EOS, FIRST, MASK, PAD, UNK
 
 
 @compiled
@@ -38,6 +37,9 @@ def _spell(
 class Bytes(Codec):
     """The id of a byte is FIRST + its value; nothing is learnt and nothing is unknown."""
 
+    reads_bytes = letters = True
+    spaced = False
+
     def __init__(self, config: CodecConfig) -> None:
         self.config = config
 
@@ -46,7 +48,7 @@ class Bytes(Codec):
         return FIRST + 256
 
     @property
-    def silent(self) -> tuple[int, ...]:
+    def suppressed(self) -> tuple[int, ...]:
         return (PAD, BOS, UNK, MASK)
 
     @classmethod
@@ -58,14 +60,11 @@ class Bytes(Codec):
         written = _spell(texts.data, texts.starts, texts.ends, texts.opens, texts.closes, out)
         return Encoded(out[:written])
 
-    def pieces(self, ids: Sequence[int] | np.ndarray) -> list[str]:
-        return [self._piece(int(number)) for number in ids]
-
-    def _piece(self, number: int) -> str:
-        check_id(number, self.size)
-        if number < FIRST:
-            return SPECIALS[number]
+    def symbol(self, number: int) -> str:
         return bytes([number - FIRST]).decode("ascii", "backslashreplace")
+
+    def symbols_of(self, text: str) -> list[str]:
+        return self.tokens(self.encode(Texts.of([text])).ids[1:-1])
 
     def decode(self, ids: Sequence[int] | np.ndarray) -> str:
         return self.decode_bytes(ids).decode("utf-8", "replace")

@@ -11,7 +11,7 @@ import numpy as np
 from chainrule.codecs.base import Blocks, CodecConfig, Encoded, Texts
 from chainrule.codecs.registry import register
 from chainrule.codecs.scan import Counts
-from chainrule.codecs.vocabulary import Listing, Vocabulary, VocabularyConfig, spoken
+from chainrule.codecs.vocabulary import Listing, Vocabulary, VocabularyConfig, readable
 from chainrule.errors import CodecError
 from chainrule.runtime import compiled, in_threads, threads
 from chainrule.symbols import BOS, EOS, FIRST, UNK
@@ -86,6 +86,9 @@ def spell(texts: Texts, table: np.ndarray) -> np.ndarray:
 class Characters(Listing):
     """One id per code point seen in the data."""
 
+    spaced = False
+    letters = True
+
     @classmethod
     def learn(cls, blocks: Blocks, config: CodecConfig) -> Self:
         assert isinstance(config, VocabularyConfig)
@@ -112,5 +115,8 @@ class Characters(Listing):
         ids = parts[0] if len(parts) == 1 else np.concatenate(parts)
         return Encoded(ids, int(np.count_nonzero(ids == UNK)))
 
+    def symbols_of(self, text: str) -> list[str]:
+        return list(text)
+
     def decode(self, ids: Sequence[int] | np.ndarray) -> str:
-        return "".join(UNKNOWN if number == UNK else self.vocabulary.piece(number) for number in spoken(ids))
+        return "".join(UNKNOWN if number == UNK else self.token(number) for number in readable(ids))

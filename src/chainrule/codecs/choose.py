@@ -77,8 +77,8 @@ def _text(text: bytes, words: list[bytes]) -> Choice:
     lines, different = text.count(b"\n") + 1, len(set(words))
     length = sum(map(len, words)) / max(1, len(words))
     if len(words) < 1.2 * lines or length > LONG:
-        alphabet = len(set(text.decode("utf-8", "ignore")))
-        return Choice("characters", f"there is hardly any white space; {alphabet:,} characters differ")
+        different = len(set(text.decode("utf-8", "ignore")))
+        return Choice("characters", f"there is hardly any white space; {different:,} characters differ")
     share = f"{different:,} different ones among {len(words):,}"
     if len(words) >= MANY and 2 * different > len(words):
         return Choice("subwords", f"the words are too varied to list: {share}")

@@ -1,4 +1,4 @@
-"""Numbers: real values, each as the bin it falls into, with the way back to a value and its interval."""
+"""Numbers: quantised real values, each as the bin it falls into, with the way back to a value and its interval."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from typing import Self
 
 import numpy as np
 
-from chainrule.codecs.base import UNIT, Blocks, Codec, CodecConfig, Encoded, Texts
+from chainrule.codecs.base import UNIT, Blocks, CodecConfig, Encoded, Texts, check_id
 from chainrule.codecs.registry import register
-from chainrule.codecs.vocabulary import check_id, read_facts
+from chainrule.codecs.typed import CommaSeparated
+from chainrule.codecs.vocabulary import read_facts
 from chainrule.config import option
 from chainrule.errors import CodecError
-from chainrule.symbols import BOS, EOS, FIRST, MASK, PAD, SPECIALS, UNK
+from chainrule.symbols import BOS, EOS, FIRST, MASK, PAD, UNK
 
 FILE = "bins.json"
 LARGEST = 1e150  # squares of values must be finite
@@ -26,7 +27,7 @@ SAMPLE = 1 << 22  # most values kept for finding quantiles; beyond, every second
 class NumbersConfig(CodecConfig):
     """Settings of the numbers codec."""
 
-    bins: int = option(64, "how many symbols the range of values is cut into, at most", low=1, high=1_000_000)
+    bins: int = option(64, "number of bins, at most", low=1, high=1_000_000)
     how: str = option(
         "quantile",
         "quantile: bins hold equally many values; uniform: bins are equally wide",
@@ -45,11 +46,14 @@ class Bins:
 
 
 @register("numbers")
-class Numbers(Codec):
+class Numbers(CommaSeparated):
     """Symbols separated by UNIT or white space; values beyond the seen range go to the outermost bins."""
 
     Config = NumbersConfig
     config: NumbersConfig
+    joins_rows = True
+    spells = False
+    bins: Bins
 
     def __init__(self, config: NumbersConfig, bins: Bins) -> None:
         self.config = config
@@ -61,7 +65,7 @@ class Numbers(Codec):
         return FIRST + len(self._values)
 
     @property
-    def silent(self) -> tuple[int, ...]:
+    def suppressed(self) -> tuple[int, ...]:
         return (PAD, BOS, UNK, MASK)
 
     @classmethod
@@ -73,6 +77,9 @@ class Numbers(Codec):
         values, lengths = parse(texts)
         found = np.searchsorted(self._edges[1:-1], values, "right")  # (symbols,)
         return Encoded(_framed((FIRST + found).astype(np.int32), lengths, texts))
+
+    def caveat(self, stream: bool) -> str:
+        return "bits per byte of the bins: what a bin leaves open is not counted"
 
     def intervals(self, ids: Sequence[int] | np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Of each id the lower end of its bin, its value, the upper end; NaN for special ids."""
@@ -88,16 +95,12 @@ class Numbers(Codec):
         """The values of these ids in standard deviations from the mean."""
         return (self.intervals(ids)[1] - self.bins.mean) / self.bins.deviation
 
-    def pieces(self, ids: Sequence[int] | np.ndarray) -> list[str]:
-        values = self.intervals(ids)[1]
-        return [
-            SPECIALS[number] if number < FIRST else written(value)
-            for number, value in zip(np.asarray(ids).tolist(), values.tolist(), strict=True)
-        ]
+    def symbol(self, number: int) -> str:
+        return written(float(self._values[number - FIRST]))
 
     def decode(self, ids: Sequence[int] | np.ndarray) -> str:
         numbers = np.asarray(ids, np.int64).reshape(-1)
-        return UNIT.join(self.pieces(numbers[numbers >= FIRST]))
+        return UNIT.join(self.tokens(numbers[numbers >= FIRST]))
 
     def save(self, folder: Path) -> None:
         (folder / FILE).write_text(json.dumps(asdict(self.bins)) + "\n", encoding="utf-8")
@@ -150,7 +153,7 @@ def _float_or_nan(word: bytes) -> float:
 
 
 def _framed(ids: np.ndarray, lengths: np.ndarray, texts: Texts) -> np.ndarray:
-    """BOS before and EOS after each sequence, but not where it goes on from or into another block."""
+    """BOS before and EOS after each sequence, but not where it continues from or into another block."""
     out = np.empty(len(ids) + 2 * len(lengths), np.int32)
     ends = np.cumsum(lengths + 2)
     special = np.concatenate([ends - lengths - 2, ends - 1])

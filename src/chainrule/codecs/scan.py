@@ -26,6 +26,17 @@ Array = np.ndarray
 
 
 @compiled
+def _word(data: Array, position: int, end: int, separators: Array) -> tuple[int, Any]:
+    """Where the word at `position` ends, and its hash; it is empty where a separator stands."""
+    value = BASIS
+    while position < end and not separators[data[position]]:
+        value = (value ^ np.uint64(data[position])) * PRIME
+        position += 1
+    value = (value ^ (value >> HALF)) * SPREAD
+    return position, value ^ (value >> HALF)
+
+
+@compiled
 def _find(data: Array, start: int, end: int, value: Any, slots: Array, offsets: Array, pool: Array) -> Any:
     """The slot where this word is, or the empty one where it would go."""
     mask = len(slots) - 1
@@ -76,15 +87,11 @@ def _intern(
         position, end = starts[sequence], ends[sequence]
         weight = weights[sequence] if len(weights) > 1 else weights[0]
         while position < end:
-            begin, value = position, BASIS
-            while position < end and not separators[data[position]]:
-                value = (value ^ np.uint64(data[position])) * PRIME
-                position += 1
+            begin = position
+            position, value = _word(data, position, end, separators)
             if position == begin:
                 position += 1
                 continue
-            value = (value ^ (value >> HALF)) * SPREAD
-            value ^= value >> HALF
             place = _find(data, begin, position, value, slots, offsets, pool)
             if slots[place] >= 0:
                 counts[slots[place] & 0xFFFFFFFF] += weight
@@ -128,15 +135,11 @@ def _look_up(
             out[written] = BOS
             written += 1
         while position < end:
-            begin, value = position, BASIS
-            while position < end and not separators[data[position]]:
-                value = (value ^ np.uint64(data[position])) * PRIME
-                position += 1
+            begin = position
+            position, value = _word(data, position, end, separators)
             if position == begin:
                 position += 1
                 continue
-            value = (value ^ (value >> HALF)) * SPREAD
-            value ^= value >> HALF
             entry = slots[_find(data, begin, position, value, slots, offsets, pool)]
             unknown += entry < 0
             out[written] = ids[entry & 0xFFFFFFFF] if entry >= 0 else UNK
@@ -147,7 +150,7 @@ def _look_up(
     return written, unknown
 
 
-class Table:
+class WordCounts:
     """Types and how often each came, growing."""
 
     def __init__(self) -> None:
@@ -158,7 +161,7 @@ class Table:
         self.counts = np.zeros(1 << 10, np.int64)
         self.types = 0
 
-    def add(self, texts: Texts, separators: np.ndarray, weights: np.ndarray = ONE) -> Table:
+    def add(self, texts: Texts, separators: np.ndarray, weights: np.ndarray = ONE) -> WordCounts:
         """Count the words of `texts`, those of sequence i `weights[i]` times each."""
         arrays = (self.slots, self.hashes, self.offsets, self.pool, self.counts, self.types)
         grown = _intern(texts.data, texts.starts, texts.ends, weights, separators, *arrays)
@@ -190,7 +193,7 @@ NOTHING = separating("")
 
 def count_words(blocks: Blocks, separators: np.ndarray) -> Counts:
     """Every type of the data and how often it came, one pass, all cores."""
-    tables = [Table() for _ in range(threads())]
+    tables = [WordCounts() for _ in range(threads())]
     for texts in blocks():
         parts = texts.parts(len(tables), separators)
         in_threads(lambda pair: pair[0].add(pair[1], separators), list(zip(tables, parts, strict=False)))
@@ -205,7 +208,7 @@ class Lookup:
     """From words to ids: symbol i of `symbols` has `ids[i]`, any other word is UNK."""
 
     def __init__(self, symbols: Sequence[bytes], ids: np.ndarray) -> None:
-        self.table = Table().add(Texts.of(symbols), NOTHING)
+        self.table = WordCounts().add(Texts.of(symbols), NOTHING)
         self.ids = ids.astype(np.int32)
 
     def encode(self, texts: Texts, separators: np.ndarray) -> tuple[np.ndarray, int]:

@@ -1,7 +1,7 @@
-"""Sub-words: pieces of words learnt from the data, over bytes, so that every string comes back exactly.
+"""Sub-words: a BPE or unigram tokenizer learnt from the data, over bytes, so that every string comes back exactly.
 
 A run of letters and digits, or of marks, longer than LONG characters is no word: it is cut into parts of LONG,
-no piece reaches over a cut, and the pieces are learnt from the first LESSONS characters of such parts only. The
+no sub-word reaches over a cut, and sub-words are learnt from the first LESSONS characters of such parts only. The
 library would take time that grows with the square of the run.
 """
 
@@ -17,14 +17,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from chainrule.codecs.base import PART, Blocks, Codec, CodecConfig, Encoded, Texts
+from chainrule.codecs.base import PART, Blocks, Codec, CodecConfig, Encoded, Texts, check_id
 from chainrule.codecs.registry import register
 from chainrule.codecs.scan import separating
-from chainrule.codecs.vocabulary import check_id, read_file
+from chainrule.codecs.vocabulary import read_file
 from chainrule.codecs.words import WHITE
 from chainrule.config import option
 from chainrule.errors import CodecError
-from chainrule.symbols import BOS, EOS, FIRST, MASK, PAD, SPECIALS, UNK
+from chainrule.symbols import BOS, EOS, FIRST, MASK, PAD, UNK
 
 FILE = "tokenizer.json"
 SPACES = separating(WHITE)
@@ -38,17 +38,15 @@ class SubwordsConfig(CodecConfig):
     """Settings of the sub-words codec."""
 
     kind: str = option(
-        "bpe", "how pieces are chosen: byte-pair merges or a unigram model", choices=("bpe", "unigram")
+        "bpe", "algorithm: byte-pair encoding (BPE) or a unigram language model", choices=("bpe", "unigram")
     )
-    vocab: int = option(8000, "how many pieces at most, the 256 bytes among them (10k)", low=256)
-    sample: int = option(
-        50_000_000, "learn the pieces from at most so many bytes at the beginning (50m)", low=1
-    )
+    vocab: int = option(8000, "vocabulary size at most, the 256 bytes included (10k)", low=256)
+    sample: int = option(50_000_000, "learn from at most so many bytes at the beginning (50M)", low=1)
 
 
 @register("subwords")
 class Subwords(Codec):
-    """Pieces of words by the `tokenizers` library; the 256 bytes are pieces too, so nothing is unknown."""
+    """Sub-words by the `tokenizers` library; the 256 bytes are among them, so nothing is unknown."""
 
     Config = SubwordsConfig
     config: SubwordsConfig
@@ -62,7 +60,7 @@ class Subwords(Codec):
         return FIRST + int(self.tokenizer.get_vocab_size())
 
     @property
-    def silent(self) -> tuple[int, ...]:
+    def suppressed(self) -> tuple[int, ...]:
         return (PAD, BOS, UNK, MASK)
 
     @classmethod
@@ -106,17 +104,11 @@ class Subwords(Codec):
             parts[-1] = parts[-1][:-1]
         return parts
 
-    def pieces(self, ids: Sequence[int] | np.ndarray) -> list[str]:
-        return [self._piece(int(number)) for number in ids]
-
-    def _piece(self, number: int) -> str:
-        check_id(number, self.size)
-        if number < FIRST:
-            return SPECIALS[number]
+    def symbol(self, number: int) -> str:
         return plain(self.tokenizer.id_to_token(number - FIRST)).decode("utf-8", "backslashreplace")
 
     def begins(self) -> np.ndarray:
-        return np.array([piece[:1].isspace() for piece in self.pieces(range(self.size))])
+        return np.array([piece[:1].isspace() for piece in self.tokens(range(self.size))])
 
     def decode(self, ids: Sequence[int] | np.ndarray) -> str:
         numbers = [int(number) for number in ids if number >= FIRST]
@@ -140,7 +132,7 @@ class Subwords(Codec):
 
 
 def _settled(pieces: list[tuple[str, float]]) -> list[tuple[str, float]]:
-    """Pieces with their scores, the same every time.
+    """Sub-words with their scores, the same every time.
 
     The library sums in any order, and gives bytes it never saw the lowest score and ten thousandths more,
     in the random order of a hash map: scores are rounded, and those bytes all get the lowest one.
@@ -166,7 +158,7 @@ def _beginning(blocks: Blocks, limit: int) -> Iterator[Texts]:
 
 
 def _lessons(blocks: Iterable[Texts]) -> Iterator[str]:
-    """What pieces are learnt from: everything, but little of what is no words."""
+    """What sub-words are learnt from: everything, but little of what is no words."""
     left = LESSONS
     for sequence in chain.from_iterable(blocks):
         parts = cut(text_of(sequence))

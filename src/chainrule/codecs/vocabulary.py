@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,24 +12,24 @@ from typing import Self
 
 import numpy as np
 
-from chainrule.codecs.base import Codec, CodecConfig
+from chainrule.codecs.base import Blocks, Codec, CodecConfig
 from chainrule.codecs.scan import Counts, Lookup
 from chainrule.config import option
 from chainrule.errors import CodecError
 from chainrule.symbols import BOS, FIRST, MASK, PAD, SPECIALS, UNK
 
 UNKNOWN = SPECIALS[UNK].encode()
-SILENT = (PAD, BOS, MASK)
+SUPPRESSED = (PAD, BOS, MASK)
 SYMBOLS, FACTS = "vocabulary.txt", "vocabulary.json"
 
 
 @dataclass(frozen=True, kw_only=True)
 class VocabularyConfig(CodecConfig):
-    """Settings of every codec whose alphabet is a list of symbols seen in the data."""
+    """Settings of every codec whose vocabulary is a list of symbols seen in the data."""
 
     vocab: int | None = option(None, "keep at most so many symbols, the most frequent ones (10k)", low=1)
     min_count: int = option(1, "leave out symbols seen less often than this", low=1)
-    closed: bool = option(False, "nothing unknown is ever to be expected: unknown symbols get probability 0")
+    closed: bool = option(False, "closed vocabulary: unknown symbols get probability 0")
 
 
 @dataclass(frozen=True)
@@ -60,9 +60,15 @@ class Vocabulary:
         """How many ids there are, special ones included."""
         return FIRST + len(self.symbols)
 
-    def silent(self, closed: bool) -> tuple[int, ...]:
-        """Ids never spoken: UNK among them when nothing unknown was seen and none is to be expected."""
-        return (*SILENT[:2], UNK, MASK) if closed and not self.unknown_seen else SILENT
+    def joined(self, other: Vocabulary) -> Vocabulary:
+        """With the symbols that only the other one has, after those there are, in their order."""
+        own = set(self.symbols)
+        new = (symbol for symbol in other.symbols if symbol not in own)
+        return Vocabulary((*self.symbols, *new), self.unknown_seen or other.unknown_seen)
+
+    def suppressed(self, closed: bool) -> tuple[int, ...]:
+        """Ids never predicted: UNK among them when nothing unknown was seen and none is to be expected."""
+        return (*SUPPRESSED[:2], UNK, MASK) if closed and not self.unknown_seen else SUPPRESSED
 
     @cached_property
     def lookup(self) -> Lookup:
@@ -70,15 +76,8 @@ class Vocabulary:
         ids = np.concatenate([np.arange(FIRST, self.size), [UNK]])
         return Lookup([*self.symbols, UNKNOWN], ids)
 
-    def pieces(self, ids: Iterable[int]) -> list[str]:
-        """How each id looks to a person."""
-        return [self.piece(int(number)) for number in ids]
-
-    def piece(self, number: int) -> str:
-        """The symbol behind one id."""
-        check_id(number, self.size)
-        if number < FIRST:
-            return SPECIALS[number]
+    def symbol(self, number: int) -> str:
+        """The symbol behind the id of one."""
         return self.symbols[number - FIRST].decode("utf-8", "backslashreplace")
 
     def save(self, folder: Path) -> None:
@@ -119,11 +118,14 @@ class Listing(Codec):
         return self.vocabulary.size
 
     @property
-    def silent(self) -> tuple[int, ...]:
-        return self.vocabulary.silent(self.config.closed)
+    def suppressed(self) -> tuple[int, ...]:
+        return self.vocabulary.suppressed(self.config.closed)
 
-    def pieces(self, ids: Sequence[int] | np.ndarray) -> list[str]:
-        return self.vocabulary.pieces(ids)
+    def symbol(self, number: int) -> str:
+        return self.vocabulary.symbol(number)
+
+    def extended(self, blocks: Blocks) -> Self:
+        return type(self)(self.config, self.vocabulary.joined(self.learn(blocks, self.config).vocabulary))
 
     def save(self, folder: Path) -> None:
         self.vocabulary.save(folder)
@@ -134,13 +136,7 @@ class Listing(Codec):
         return cls(config, Vocabulary.load(folder))
 
 
-def check_id(number: int, size: int) -> None:
-    """Refuse an id outside the alphabet."""
-    if not 0 <= number < size:
-        raise CodecError(f"There is no id {number}: this alphabet has ids 0 to {size - 1}.")
-
-
-def spoken(ids: Sequence[int] | np.ndarray) -> list[int]:
+def readable(ids: Sequence[int] | np.ndarray) -> list[int]:
     """The ids that stand for text: all but PAD, BOS, EOS and MASK."""
     numbers = np.asarray(ids, np.int64).reshape(-1)
     return [int(number) for number in numbers[(numbers >= FIRST) | (numbers == UNK)]]

@@ -9,11 +9,12 @@ from typing import ClassVar, Self
 import numpy as np
 
 from chainrule.codecs import joiner
-from chainrule.codecs.base import Blocks, CodecConfig, Encoded, Texts
+from chainrule.codecs.base import Blocks, CodecConfig, Encoded, HalfTyped, Texts
 from chainrule.codecs.registry import register
 from chainrule.codecs.scan import count_words, separating
-from chainrule.codecs.vocabulary import Listing, Vocabulary, VocabularyConfig, spoken
+from chainrule.codecs.vocabulary import Listing, Vocabulary, VocabularyConfig, readable
 from chainrule.config import option
+from chainrule.symbols import FIRST
 
 WHITE = " \t\n\r\v\f"  # ASCII white space: a no-break space is part of a word
 
@@ -33,7 +34,6 @@ class Listed(Listing):
     """A codec whose symbols are listed in a vocabulary and separated by certain bytes."""
 
     separators: ClassVar[np.ndarray]  # (256,) bool, the bytes between two symbols
-    glue: ClassVar[str]  # what `decode` puts between two symbols
 
     @classmethod
     def learn(cls, blocks: Blocks, config: CodecConfig) -> Self:
@@ -50,8 +50,15 @@ class Listed(Listing):
         texts = self.separated(texts, self.config)
         return Encoded(*self.vocabulary.lookup.encode(texts, self.separators))
 
+    def symbols_of(self, text: str) -> list[str]:
+        [separated] = self.separated(Texts.of([text]), self.config)
+        between = np.flatnonzero(self.separators).tolist()
+        alike = bytes(between[0] if byte in between else byte for byte in range(256))
+        symbols = separated.translate(alike).split(bytes(between[:1]))
+        return [symbol.decode("utf-8", "backslashreplace") for symbol in symbols if symbol]
+
     def decode(self, ids: Sequence[int] | np.ndarray) -> str:
-        return self.glue.join(self.vocabulary.pieces(spoken(ids)))
+        return self.glue.join(self.tokens(readable(ids)))
 
 
 @register("words")
@@ -69,9 +76,26 @@ class Words(Listed):
         return joiner.split(texts, cls.separators) if config.split == "simple" else texts
 
     def shown(self, number: int) -> str:
-        piece = self.vocabulary.piece(number)
-        return joiner.bare(piece) if self.config.split == "simple" else piece
+        token = self.token(number)
+        return joiner.bare(token) if self.config.split == "simple" else token
 
     def decode(self, ids: Sequence[int] | np.ndarray) -> str:
-        words = self.vocabulary.pieces(spoken(ids))
+        words = self.tokens(readable(ids))
         return joiner.join(words) if self.config.split == "simple" else self.glue.join(words)
+
+    def symbols_of(self, text: str) -> list[str]:
+        words = super().symbols_of(text)
+        return [joiner.bare(word) for word in words] if self.config.split == "simple" else words
+
+    def caveat(self, stream: bool) -> str | None:
+        told = "bits per byte leave out the line ends: between words all white space is alike"
+        return told if stream else None
+
+    def half_typed(self, text: str) -> HalfTyped | None:
+        words = super().symbols_of(text)
+        if not words or text[-1:].isspace() or joiner.JOINER in words[-1]:
+            return None
+        stem, mark = words[-1].encode(), joiner.JOINER.encode()
+        symbols = enumerate(self.vocabulary.symbols, FIRST)
+        longer = (id for id, word in symbols if word.startswith(stem) and word != stem and mark not in word)
+        return HalfTyped(words[-1], tuple(longer))

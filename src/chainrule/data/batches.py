@@ -1,36 +1,76 @@
 """Ids in the shape gradients are learnt from: a step's tokens and, one place on, its targets.
 
 Two ways, chosen by the data. `Streams`: long or running text is cut into rows that are read side by side, window
-after window, each going on where it stopped. `Buckets`: separate sequences of about equal length side by side.
+after window, each continuing where it stopped. `Buckets`: separate sequences of about equal length side by side.
 Both give batch number `i` of an epoch without having given the ones before: stopping and resuming is exact.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from chainrule.data.corpus import Corpus
 from chainrule.symbols import BOS, PAD
 
-LONGEST = 64  # windows that follow each other, with memory going on
+if TYPE_CHECKING:
+    from torch import Tensor
+
+LONGEST = 64  # windows that follow each other, the state carried on
 
 
 @dataclass(frozen=True)
 class Batch:
-    """What one step reads and is asked for."""
+    """What one step reads and is asked for; every array has a row for each example."""
 
     tokens: np.ndarray  # (B, T) int64
-    targets: np.ndarray  # (B, T) int64, PAD where nothing is asked
-    goes_on: bool  # rows continue those of the batch before: memory is carried
+    targets: np.ndarray  # (B, T), or (B,) where a sequence has one answer; PAD where nothing is asked
+    source: np.ndarray | None = None  # (B, S) what `start` is given
+    extra: Mapping[str, np.ndarray] = field(default_factory=dict)  # what else a task asks for, by name
+    continues: bool = False  # rows continue those of the batch before: the state is carried
+
+    def __len__(self) -> int:
+        return len(self.tokens)
 
     @property
-    def symbols(self) -> int:
-        """How many symbols are to be predicted."""
+    def count(self) -> int:
+        """How many targets there are."""
         return int(np.count_nonzero(self.targets != PAD))
+
+    def rows(self, which: slice) -> Batch:
+        """Some of the examples."""
+        source = None if self.source is None else self.source[which]
+        extra = {name: values[which] for name, values in self.extra.items()}
+        return replace(
+            self, tokens=self.tokens[which], targets=self.targets[which], source=source, extra=extra
+        )
+
+    def tensors(self, device: Any = None) -> TensorBatch:
+        """The same as tensors."""
+        import torch
+
+        def there(values: np.ndarray) -> Tensor:
+            return torch.from_numpy(np.ascontiguousarray(values)).to(device)
+
+        return TensorBatch(
+            there(self.tokens),
+            there(self.targets),
+            None if self.source is None else there(self.source),
+            {name: there(values) for name, values in self.extra.items()},
+        )
+
+
+@dataclass(frozen=True)
+class TensorBatch:
+    """A batch where a network can read it."""
+
+    tokens: Tensor  # (B, T)
+    targets: Tensor  # (B, T) or (B,)
+    source: Tensor | None  # (B, S)
+    extra: Mapping[str, Tensor]
 
 
 class Batches(Protocol):
@@ -47,7 +87,7 @@ class Batches(Protocol):
 class Streams:
     """Running text in `rows` parallel streams, `window` symbols at a time.
 
-    Every epoch begins somewhere else, so that windows are not cut at the same places again. `anew`: every window is
+    Every epoch begins somewhere else, so that windows are not cut at the same places again. `restarts`: every window is
     read as if it were the beginning, by models that can hold no more than that.
     """
 
@@ -55,7 +95,7 @@ class Streams:
     rows: int
     window: int
     seed: int = 0
-    anew: bool = False
+    restarts: bool = False
 
     @property
     def length(self) -> int:
@@ -72,16 +112,16 @@ class Streams:
         places = (begins + np.arange(low, high + 1)[None] + shift) % len(self.ids)  # (B, T + 1)
         ids = np.asarray(self.ids[places], np.int64)
         targets = np.where(ids[:, 1:] == BOS, PAD, ids[:, 1:])
-        if self.anew:
+        if self.restarts:
             ids[:, 0] = BOS
-        return Batch(ids[:, :-1], targets, number > 0 and not self.anew)
+        return Batch(ids[:, :-1], targets, continues=number > 0 and not self.restarts)
 
 
 class Buckets:
-    """Separate sequences, those of similar length together, about `symbols` a batch, in a new order every epoch.
+    """Separate sequences, those of similar length together, about `symbols` a batch, shuffled every epoch.
 
-    What is longer than `longest` is cut to pieces, which know nothing of each other. With a `window`, a batch reads
-    about so many symbols of each and the next one goes on where it stopped; without one, all of them.
+    What is longer than `longest` is cut into parts, which know nothing of each other. With a `window`, a batch reads
+    about so many symbols of each and the next one continues where it stopped; without one, all of them.
     """
 
     def __init__(
@@ -111,11 +151,11 @@ class Buckets:
         places = np.where(real, self.starts[rows][:, None] + columns, 0)
         tokens = np.where(real, self.ids[places], PAD).astype(np.int64)
         targets = np.where(real, self.ids[places + 1], PAD).astype(np.int64)
-        return Batch(tokens, targets, turn > 0)
+        return Batch(tokens, targets, continues=turn > 0)
 
 
 def _cut(starts: np.ndarray, lengths: np.ndarray, longest: int) -> tuple[np.ndarray, np.ndarray]:
-    """Sequences as pieces of at most `longest` symbols; a piece other than the first begins in mid-sequence."""
+    """Sequences as parts of at most `longest` symbols; a part other than the first begins in mid-sequence."""
     many = np.maximum(1, -(-lengths // longest))
     sequence = np.repeat(np.arange(len(starts)), many)
     turn = np.arange(len(sequence)) - np.repeat(np.cumsum(many) - many, many)
@@ -135,14 +175,14 @@ def _groups(lengths: np.ndarray, symbols: int, window: int | None) -> Iterator[n
         begin = end
 
 
-def batches_for(
-    corpus: Corpus, rows: int, window: int, carry: bool, seed: int, context: int | None = None
+def next_batches(
+    corpus: Corpus, rows: int, window: int, stateful: bool, seed: int, context: int | None = None
 ) -> Batches:
     """Streams when memory is to be carried or there is one sequence only, else buckets.
 
     A model that holds no more than `context` symbols is never given more.
     """
-    if carry or corpus.sequences == 1:
+    if stateful or corpus.sequences == 1:
         rows = max(1, min(rows, (len(corpus.ids) - 1) // 2))
         return Streams(corpus.ids, rows, min(window, context or window), seed, context is not None)
     return Buckets(corpus, rows * window, context or LONGEST * window, seed, None if context else window)

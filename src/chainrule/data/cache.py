@@ -20,7 +20,7 @@ import numpy as np
 
 from chainrule.config import amount
 from chainrule.errors import ConfigError
-from chainrule.files import write_text
+from chainrule.store.files import write_text
 from chainrule.symbols import BOS, EOS
 
 LIMIT = 20_000_000_000  # bytes
@@ -62,7 +62,7 @@ class Entry:
 
 
 def find(key: str, size: int) -> tuple[np.ndarray, Entry] | None:
-    """The ids kept under a key, mapped, if they are there, whole, and ids of an alphabet of `size`."""
+    """The ids kept under a key, mapped, if they are there, whole, and ids of a vocabulary of `size`."""
     path, facts = _paths(key)
     try:
         entry = Entry(**json.loads(facts.read_text(encoding="utf-8")))

@@ -25,13 +25,13 @@ class Zipf:
 
 
 @dataclass(frozen=True)
-class Part:
+class PartFacts:
     """Plain facts about one part of the data."""
 
     sequences: int
     symbols: int  # end symbols included, as models predict them
     bytes: int
-    unknown: int  # symbols outside the alphabet
+    unknown: int  # symbols outside the vocabulary
     skipped: int  # blank lines and empty cells
     duplicates: int  # sequences that came before in this part
     leaked: int  # sequences that are in the training part too
@@ -39,7 +39,7 @@ class Part:
 
     @property
     def unknown_rate(self) -> float:
-        """The share of symbols (end symbols left out) that the alphabet lacks."""
+        """The share of symbols (end symbols left out) that the vocabulary lacks."""
         return self.unknown / max(1, self.symbols - self.sequences)
 
 
@@ -49,20 +49,21 @@ class Check:
 
     how: str  # how they were divided
     types: int  # different symbols in the training part
-    parts: Mapping[str, Part]  # train, valid, test
+    parts: Mapping[str, PartFacts]  # train, valid, test
     zipf: Zipf
     sampled: bool  # duplicates are estimated from a sample of the sequences
     sample: np.ndarray  # the first ids of the training part, for forecasts
 
 
-def check(data: Dataset, codec: Codec) -> Check:
-    """Look through every part once; memory does not grow with the data."""
-    survey = _Survey(codec)
-    train = survey.part(data.train, None)
+def examine(data: Dataset, codecs: Mapping[str, Codec], role: str | None = None) -> Check:
+    """Look through every part of one role, the main one if none is named; memory does not grow with the data."""
+    role = role or data.main
+    survey = _Survey(codecs[role])
+    train = survey.part(data.train[role], None)
     named = {"valid": data.valid, "test": data.test}
     seen = survey.seen
     parts = {"train": train} | {
-        name: survey.part(blocks, seen) for name, blocks in named.items() if blocks is not None
+        name: survey.part(part[role], seen) for name, part in named.items() if part is not None
     }
     counts = survey.train_counts[FIRST:]
     sample = np.concatenate([np.empty(0, np.int32), *survey.sample])
@@ -79,12 +80,12 @@ class _Survey:
         self.sampled = False
         self.sample: list[np.ndarray] = []
 
-    def part(self, blocks: Blocks, train: Seen | None) -> Part:
+    def part(self, blocks: Blocks, train: Seen | None) -> PartFacts:
         """One pass; the first one, with `train` None, is over the training part."""
         own = self.seen if train is None else Seen()
         facts = np.zeros(5, np.int64)  # sequences, symbols, bytes, unknown, skipped
         histogram = np.zeros(64, np.int64)
-        going = 0  # length so far of a sequence that goes on in the next block
+        going = 0  # length so far of a sequence that continues in the next block
         for texts in blocks():
             encoded = self.codec.encode(texts)
             own.add(hashes(texts)[0 if texts.opens else 1 :])
@@ -99,7 +100,7 @@ class _Survey:
         self.sampled = self.sampled or own.shift > 0
         bins = tuple((1 << place, int(count)) for place, count in enumerate(histogram) if count)
         sequences, symbols, size, unknown, skipped = (int(fact) for fact in facts)
-        return Part(sequences, symbols, size, unknown, skipped, duplicates, leaked, bins)
+        return PartFacts(sequences, symbols, size, unknown, skipped, duplicates, leaked, bins)
 
     def _hold(self, ids: np.ndarray) -> None:
         """Keep the first ids: of one block, and whole sequences where there are any."""
@@ -111,13 +112,13 @@ class _Survey:
 
 def _lengths(ids: np.ndarray, going: int) -> tuple[np.ndarray, int]:
     """Symbols of every sequence that ends here, and of the one that does not, BOS and EOS left out."""
-    spoken = np.cumsum((ids != BOS) & (ids != EOS))
-    ends = spoken[ids == EOS]
+    inner = np.cumsum((ids != BOS) & (ids != EOS))
+    ends = inner[ids == EOS]
     lengths = np.diff(ends, prepend=0)
     if len(ends):
         lengths[0] += going
-        return lengths, int(spoken[-1] - ends[-1])
-    return lengths, going + (int(spoken[-1]) if len(ids) else 0)
+        return lengths, int(inner[-1] - ends[-1])
+    return lengths, going + (int(inner[-1]) if len(ids) else 0)
 
 
 def _bins(lengths: np.ndarray) -> np.ndarray:

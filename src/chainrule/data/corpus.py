@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +15,9 @@ import numpy as np
 from chainrule.codecs.base import Blocks, Codec
 from chainrule.data import cache
 from chainrule.data.room import room
+from chainrule.data.rows import main_of
 from chainrule.errors import BundleError
-from chainrule.files import new_file
+from chainrule.store.files import new_file
 from chainrule.symbols import BOS
 
 SMALL = 1 << 24  # bytes of text below which ids stay in memory
@@ -29,8 +30,8 @@ class Corpus:
     ids: np.ndarray  # (positions,) int32, possibly memory-mapped
     sequences: int
     bytes: int  # of the original text, one terminator a sequence included
-    unknown: int = 0  # how many symbols became UNK because the alphabet lacks them
-    skipped: int = 0  # blank lines and empty cells left out
+    unknown: int = 0  # how many symbols became UNK because the vocabulary lacks them
+    skipped: int = 0  # rows left out: blank lines and empty cells
 
     @property
     def symbols(self) -> int:
@@ -39,8 +40,61 @@ class Corpus:
 
     @property
     def starts(self) -> np.ndarray:
-        """Where each sequence begins."""
+        """(sequences,) where each sequence begins: the place of its BOS."""
         return np.flatnonzero(self.ids == BOS)
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """(sequences,) how many symbols each sequence has, BOS and EOS left out."""
+        return np.diff(self.starts, append=len(self.ids)) - 2
+
+    def select(self, rows: np.ndarray) -> Corpus:
+        """Some sequences, in the order of `rows`; bytes and unknown symbols are those of an average sequence."""
+        starts = self.starts
+        sizes = np.diff(starts, append=len(self.ids))[rows]
+        ends = np.cumsum(sizes)
+        places = np.arange(int(sizes.sum())) + np.repeat(starts[rows] - (ends - sizes), sizes)
+        share = len(rows) / max(1, self.sequences)
+        counts = {"bytes": round(share * self.bytes), "unknown": round(share * self.unknown), "skipped": 0}
+        return replace(self, ids=np.asarray(self.ids[places]), sequences=len(rows), **counts)
+
+
+class Part(Mapping[str, Corpus]):
+    """Examples as ids, by role: sequence i of every role belongs to example i."""
+
+    def __init__(self, corpora: Mapping[str, Corpus]) -> None:
+        self._corpora = dict(corpora)
+        sizes = {role: corpus.sequences for role, corpus in self._corpora.items()}
+        if len(set(sizes.values())) != 1:
+            raise ValueError(f"Every role must have equally many sequences: {sizes}.")
+
+    def __getitem__(self, role: str) -> Corpus:
+        return self._corpora[role]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._corpora)
+
+    def __len__(self) -> int:
+        return len(self._corpora)
+
+    @property
+    def main(self) -> Corpus:
+        """The main role: `text`, or the first one."""
+        return self[main_of(self)]
+
+    @property
+    def examples(self) -> int:
+        """How many there are."""
+        return self.main.sequences
+
+    @property
+    def skipped(self) -> int:
+        """Rows that were left out because a cell was blank."""
+        return self.main.skipped
+
+    def select(self, rows: np.ndarray) -> Part:
+        """Some examples, whole, in the order of `rows`."""
+        return Part({role: corpus.select(rows) for role, corpus in self.items()})
 
 
 def encode(codec: Codec, blocks: Blocks, content: str | None = None) -> Corpus:
@@ -48,17 +102,17 @@ def encode(codec: Codec, blocks: Blocks, content: str | None = None) -> Corpus:
 
     With `content`, a fingerprint of the data, they are kept there for the next run with an equal codec.
     """
-    tally = Tally(codec)
-    flow = tally.encoded(blocks)
+    totals = EncodingTotals(codec)
+    flow = totals.encoded(blocks)
     held: list[np.ndarray] = []
     for ids in flow:
         held.append(ids)
-        if tally.bytes >= SMALL:
-            return _kept(codec, content) or _on_disk(tally, held, flow, content) or _again(codec, blocks)
-    return tally.corpus(np.concatenate([np.empty(0, np.int32), *held]))
+        if totals.bytes >= SMALL:
+            return _kept(codec, content) or _on_disk(totals, held, flow, content) or _again(codec, blocks)
+    return totals.corpus(np.concatenate([np.empty(0, np.int32), *held]))
 
 
-class Tally:
+class EncodingTotals:
     """What is to be known of the data besides their ids, gathered while they are encoded."""
 
     def __init__(self, codec: Codec) -> None:
@@ -94,21 +148,21 @@ def _key(codec: Codec, content: str) -> str:
 
 
 def _on_disk(
-    tally: Tally, held: list[np.ndarray], flow: Iterator[np.ndarray], content: str | None
+    totals: EncodingTotals, held: list[np.ndarray], flow: Iterator[np.ndarray], content: str | None
 ) -> Corpus | None:
     """In the cache, or in a temporary file if there is none; None: the cache became full on the way."""
     if content is None or not _writable(cache.folder()):
-        return _unnamed(tally, held, flow)
-    key = _key(tally.codec, content)
+        return _unnamed(totals, held, flow)
+    key = _key(totals.codec, content)
     path = cache.ids_path(key)
     try:
         with new_file(path) as file:
             writer = _write(cache.Writer(file), held, flow)
     except (BundleError, OSError):
         return None
-    gathered = (tally.sequences, tally.bytes, tally.unknown, tally.skipped)
+    gathered = (totals.sequences, totals.bytes, totals.unknown, totals.skipped)
     facts = cache.Entry(writer.positions, writer.checksum, *gathered)
-    corpus = tally.corpus(cache.mapped(path, writer.positions))
+    corpus = totals.corpus(cache.mapped(path, writer.positions))
     try:
         cache.keep(key, facts)
     except (BundleError, OSError):  # what is mapped stays readable without its name
@@ -118,16 +172,16 @@ def _on_disk(
 
 def _again(codec: Codec, blocks: Blocks) -> Corpus:
     """From the beginning, without the cache."""
-    tally = Tally(codec)
-    return _unnamed(tally, [], tally.encoded(blocks))
+    totals = EncodingTotals(codec)
+    return _unnamed(totals, [], totals.encoded(blocks))
 
 
-def _unnamed(tally: Tally, held: list[np.ndarray], flow: Iterator[np.ndarray]) -> Corpus:
+def _unnamed(totals: EncodingTotals, held: list[np.ndarray], flow: Iterator[np.ndarray]) -> Corpus:
     """In a temporary file that goes when the ids do."""
     with room(), _temporary() as path:
         with path.open("wb") as file:
             writer = _write(cache.Writer(file), held, flow)
-        return tally.corpus(cache.mapped(path, writer.positions))
+        return totals.corpus(cache.mapped(path, writer.positions))
 
 
 def _write(writer: cache.Writer, held: list[np.ndarray], flow: Iterator[np.ndarray]) -> cache.Writer:

@@ -1,13 +1,15 @@
-"""From what a user names to what a learner needs.
+"""From what a user names to what a learner needs: the one place where data are opened, codecs chosen, settings merged.
 
-data = open_data("book.txt")                     # .train .valid .test, each to be read again and again
-ready = prepare(data, model_counts=True)         # .codec, and .train .valid .test as ids
+data = open_data("book.txt")                    # .train .valid .test: the sequences of every role
+ready = prepare("book.txt")                     # .codec, and .train .valid .test as ids
+ready = prepare({"source": "train.en", "target": "train.de"})
+ready = prepare("reviews.csv", roles=[Role("text"), Role("label", column="stars", codec="events")])
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -15,24 +17,33 @@ from typing import Any
 from chainrule.codecs.base import Blocks, Codec, Texts
 from chainrule.codecs.choose import Choice, choose
 from chainrule.codecs.registry import codec as codec_named
-from chainrule.data.corpus import Corpus, encode
-from chainrule.data.sources import Given, ReadConfig, Source, read
-from chainrule.data.splits import SHARE, divide
+from chainrule.config import Config
+from chainrule.data.columns import ByRole, Columns, Data, opened
+from chainrule.data.corpus import Corpus, Part, encode
+from chainrule.data.roles import Request, Role
+from chainrule.data.rows import TEXT, main_of
+from chainrule.data.splits import Division
 from chainrule.progress import progress
-
-JOINING = ("events", "numbers")  # codecs that read a table's column as one sequence
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """The parts of the data, and how they came about."""
+    """The parts of the data, how they came about, and the codecs that suit them."""
 
-    source: Source
-    train: Blocks
-    valid: Blocks | None
-    test: Blocks | None
+    source: Columns
+    train: ByRole
+    valid: ByRole | None
+    test: ByRole | None
     how: str  # a sentence for people
-    sources: tuple[Source, ...]  # every one that was opened
+    sources: tuple[Columns, ...]  # every one that was opened
+    roles: Mapping[str, Role]  # with their codecs and all settings
+    why: Mapping[str, str]  # role -> how its codec was chosen, for people
+    held: tuple[str, ...] = ()  # parts that were taken from the training data: valid and test, or valid alone
+
+    @property
+    def main(self) -> str:
+        """The main role: `text`, or the first one."""
+        return main_of(self.roles)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -42,87 +53,159 @@ class Dataset:
 
 
 def open_data(
-    given: Given,
-    valid: Given | None = None,
-    test: Given | None = None,
-    config: ReadConfig | None = None,
+    given: Data,
+    valid: Data | None = None,
+    test: Data | None = None,
+    *,
+    roles: Sequence[Role] = (),
     codec: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    allowed: Sequence[type[Config]] = (),
 ) -> Dataset:
-    """The data in three parts: as given, or divided as `data.splits` says. Nothing is held in memory.
+    """The data in three parts: as given, or divided as `data.splits` says. Nothing is held in memory but small tables.
 
-    With `valid` given nothing is taken from the training data; with `test` only, 5 % of them are put aside.
-    `codec` matters to how some files are read: bytes takes anything, events and numbers join a table's rows.
+    `roles` say what the columns are for; without any, the data are text, or what a mapping of data names. `codec` is
+    for roles that name none; where none is named, the one that suits the data is taken. `options` are settings of
+    reading (`column`), of the codecs (`vocab`), of one role's codec in a group of its name (`{"label": {…}}`), and of
+    the configs `allowed`, which are not looked at; any other is refused. With `valid` given nothing is taken from the
+    training data; with `test` only, a validation part is held out.
     """
-    config = _suited(config or ReadConfig(), codec)
-    source = read(given, config)
-    others = [read(other, config) if other is not None else None for other in (valid, test)]
+    asked = Request.of(_roles(given, roles), codec, options or {}, allowed)
+    found = opened(given, asked)
+    choices = _choices(found, asked)
+    settled = {role.name: role for role in asked.settled(choices)}
+    source = found.suited(settled)
+    others = [None if one is None else opened(one, asked).suited(settled) for one in (valid, test)]
     sources = (source, *(other for other in others if other))
-    if others[0]:
-        return Dataset(source, source, others[0], others[1], "in parts as given", sources)
-    shares = (SHARE, 0.0 if others[1] else SHARE)
-    parts = divide(source, shares, position=config.stream or config.joined)
-    return Dataset(source, parts.train, parts.valid, others[1] or parts.test, parts.how, sources)
+    parts = _parts(source, *others)
+    divided = {"valid": parts.valid if valid is None else None, "test": parts.test if test is None else None}
+    held = tuple(name for name, part in divided.items() if part is not None)
+    why = {name: choices[name].reason if name in choices else "as asked" for name in settled}
+    return Dataset(source, parts.train, parts.valid, parts.test, parts.how, sources, settled, why, held)
 
 
-def _suited(config: ReadConfig, codec: str | None) -> ReadConfig:
-    joined = codec in JOINING and not config.group and not config.sort
-    return replace(config, raw=codec == "bytes", joined=joined)
+def _roles(given: Data, roles: Sequence[Role]) -> Sequence[Role]:
+    named = list(given) if isinstance(given, Mapping) else [TEXT]
+    return roles or [Role(name) for name in named]
 
 
-def suggest_codec(given: Given, config: ReadConfig | None = None) -> Choice:
-    """The codec that suits the data, why, as a sentence to print, and the settings that go with it."""
-    source = read(given, config)
-    sample = next(iter(source()))
-    return choose(sample, table=source.table and not source.ordered)
+def _choices(source: Columns, asked: Request) -> dict[str, Choice]:
+    """For roles whose codec nobody named, the one that suits the beginning of the data."""
+    left = [role for role, codec in asked.asked.items() if codec is None]
+    sample = source.sample() if left else {}
+    return {role: choose(sample[role], table=source.is_table(role)) for role in left}
+
+
+def _parts(source: Columns, valid: Columns | None, test: Columns | None) -> Division[ByRole]:
+    held = test.whole() if test else None
+    if valid:
+        return Division(source.whole(), valid.whole(), held, "in parts as given")
+    parts = source.divided(test=not test)
+    return Division(parts.train, parts.valid, held or parts.test, parts.how)
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A codec and the parts of the data as its ids: what a learner is given."""
+    """Codecs by role and the parts of the data as their ids: what a learner is given."""
 
-    codec: Codec
-    train: Corpus
-    valid: Corpus | None
-    test: Corpus | None
+    codecs: Mapping[str, Codec]
+    train: Part
+    valid: Part | None
+    test: Part | None
     data: Dataset
-    why: str  # how the codec was chosen, a sentence to print
+
+    @property
+    def codec(self) -> Codec:
+        """That of the main role."""
+        return self.codecs[main_of(self.codecs)]
 
     @property
     def skipped(self) -> int:
-        """Blank lines and empty cells that were left out."""
+        """Rows that were left out: blank lines and empty cells."""
         return sum(part.skipped for part in (self.train, self.valid, self.test) if part)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was chosen and left out while reading, for people."""
+        several = len(self.codecs) > 1
+        chosen = (
+            f"codec{f' of {role}' if several else ''}: {self.codecs[role].name} ({reason})"
+            for role, reason in self.data.why.items()
+        )
+        what = "rows with an empty cell" if several else "blank lines or empty cells"
+        skipped = (f"{self.skipped:,} {what} were skipped",) if self.skipped else ()
+        return (*chosen, f"data: {self.data.how}{self._held}", *self.data.source.notes, *skipped)
+
+    def everything(self) -> Prepared:
+        """All data as they were before parts were held out of them; nothing is left to judge on."""
+        whole = _part(self.codecs, self.data.source.whole(), "everything", self.data.fingerprint)
+        return replace(self, train=whole, valid=None, test=None)
+
+    @property
+    def _held(self) -> str:
+        """How many symbols were held out."""
+        parts = {"valid": self.valid, "test": self.test}
+        counts = (parts[name] for name in self.data.held)
+        told = " and ".join(f"{part.main.symbols:,}" for part in counts if part)
+        return f" ({told} symbols)" if told else ""
 
 
 def prepare(
-    given: Given,
-    valid: Given | None = None,
-    test: Given | None = None,
+    given: Data,
+    valid: Data | None = None,
+    test: Data | None = None,
     *,
+    roles: Sequence[Role] = (),
     codec: str | None = None,
-    settings: Mapping[str, Any] | None = None,
-    config: ReadConfig | None = None,
+    options: Mapping[str, Any] | None = None,
+    allowed: Sequence[type[Config]] = (),
 ) -> Prepared:
-    """From paths to ids: choose the codec if none is named, learn it from the training part, encode all."""
-    if codec is None:
-        given = read(given, config)  # standard input can be opened once only
-        choice = suggest_codec(given)
-    else:
-        choice = Choice(codec, "as asked")
-    kind = codec_named(choice.name)
-    wanted = kind.Config.from_values({**choice.settings, **(settings or {})})
-    data = open_data(given, valid, test, config, choice.name)
-    learnt = kind.learn(watched(data.train, "reading"), wanted)
-    return Prepared(learnt, *encode_parts(learnt, data), data, choice.reason)
+    """From paths to ids: open the data as `open_data` does, learn the codecs from the training part, encode all."""
+    data = open_data(given, valid, test, roles=roles, codec=codec, options=options, allowed=allowed)
+    return encoded(data, learn_codecs(data))
 
 
-def encode_parts(codec: Codec, data: Dataset) -> tuple[Corpus, Corpus | None, Corpus | None]:
-    """Train, valid and test as ids of one codec, from the cache where possible."""
+def read_part(
+    given: Data,
+    codecs: Mapping[str, Codec],
+    *,
+    roles: Sequence[Role] = (),
+    options: Mapping[str, Any] | None = None,
+) -> Part:
+    """All of the data as ids of codecs that exist already, to judge a model on; `options` are those of reading."""
+    named = [replace(role, codec=codecs[role.name].name, settings={}) for role in roles or map(Role, codecs)]
+    asked = Request.of(named, None, options or {}, ())
+    source = opened(given, asked).suited({role.name: role for role in asked.roles})
+    return Part({role: encode(codecs[role], blocks) for role, blocks in source.whole().items()})
+
+
+def learn_codecs(data: Dataset) -> dict[str, Codec]:
+    """The codec of every role, learnt from the training part."""
+    return {name: _learnt(data.train[name], role) for name, role in data.roles.items()}
+
+
+def _learnt(blocks: Blocks, role: Role) -> Codec:
+    kind = codec_named(str(role.codec))
+    return kind.learn(watched(blocks, "reading"), kind.Config.from_values(role.settings))
+
+
+def encoded(data: Dataset, codecs: Mapping[str, Codec]) -> Prepared:
+    """Train, valid and test as ids, from the cache where possible."""
     train, valid, test = (
-        encode(codec, watched(blocks, f"encoding {name}"), f"{data.fingerprint} {name}") if blocks else None
-        for name, blocks in (("train", data.train), ("valid", data.valid), ("test", data.test))
+        _part(codecs, parts, name, data.fingerprint) if parts else None
+        for name, parts in (("train", data.train), ("valid", data.valid), ("test", data.test))
     )
     assert train is not None
-    return train, valid, test
+    return Prepared(codecs, train, valid, test, data)
+
+
+def _part(codecs: Mapping[str, Codec], parts: ByRole, name: str, data: str) -> Part:
+    return Part({role: _corpus(codec, parts[role], name, role, data) for role, codec in codecs.items()})
+
+
+def _corpus(codec: Codec, blocks: Blocks, part: str, role: str, data: str) -> Corpus:
+    what = part if role == TEXT else f"{part} {role}"
+    return encode(codec, watched(blocks, f"encoding {what}"), f"{data} {what}")
 
 
 def watched(blocks: Blocks, title: str) -> Blocks:

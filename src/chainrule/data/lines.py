@@ -15,9 +15,15 @@ WINDOW = 1 << 20  # where the end of a part is looked for; a word longer than th
 
 @compiled
 def _find(
-    data: np.ndarray, newline: int, strip: bool, first: bool, starts: np.ndarray, ends: np.ndarray
+    data: np.ndarray,
+    newline: int,
+    strip: bool,
+    first: bool,
+    blanks: bool,
+    starts: np.ndarray,
+    ends: np.ndarray,
 ) -> tuple[int, int]:
-    """Where the lines are, blank ones left out (but not the `first`); how many, and how many blank."""
+    """Where the lines are, blank ones left out (but not the `first`) unless `blanks`; how many of both."""
     found, blank, begin = 0, 0, 0
     while begin < len(data):
         stop = begin
@@ -26,7 +32,7 @@ def _find(
             empty = empty and (data[stop] == 32 or 9 <= data[stop] <= 13)
             stop += 1
         end = stop - 1 if strip and stop > begin and data[stop - 1] == 13 else stop
-        if empty and not (first and begin == 0):
+        if empty and not blanks and not (first and begin == 0):
             blank += 1
         else:
             starts[found], ends[found] = begin, end
@@ -35,21 +41,26 @@ def _find(
     return found, blank
 
 
-def lines(parts: Iterable[bytes], newline: bytes = b"\n", strip: bool = True) -> Iterator[Texts]:
-    """Blocks of lines; `strip` takes the carriage return off CRLF; blank lines are skipped and counted."""
+def lines(
+    parts: Iterable[bytes], newline: bytes = b"\n", strip: bool = True, rows: bool = False
+) -> Iterator[Texts]:
+    """Blocks of lines; `strip` takes the carriage return off CRLF; blank lines are skipped and counted.
+
+    `rows`: lines are the rows of a column, so that blank ones keep their place and none is given in parts.
+    """
     held, opens = b"", True
     for part in parts:
         held = held + part if held else part
         cut = held.rfind(newline) + 1
         if cut:
-            yield _block(held[:cut], newline, strip, opens)
+            yield _block(held[:cut], newline, strip, opens, rows)
             held, opens = held[cut:], True
-        if len(held) >= BLOCK:
+        if len(held) >= BLOCK and not rows:
             cut = place_to_cut(held)
             yield _one(held[:cut], opens, False)
             held, opens = held[cut:], False
     if held or not opens:
-        yield _block(held + newline, newline, strip, opens)
+        yield _block(held + newline, newline, strip, opens, rows)
 
 
 def stream(parts: Iterable[bytes], strip: bool = True) -> Iterator[Texts]:
@@ -84,11 +95,11 @@ def _unified(text: bytes, strip: bool) -> bytes:
     return text.replace(b"\r\n", b"\n") if strip else text
 
 
-def _block(text: bytes, newline: bytes, strip: bool, opens: bool) -> Texts:
+def _block(text: bytes, newline: bytes, strip: bool, opens: bool, rows: bool) -> Texts:
     data = np.frombuffer(text, np.uint8)
     most = text.count(newline) + 1
     starts, ends = np.empty(most, np.int64), np.empty(most, np.int64)
-    found, blank = _find(data, newline[0], strip, not opens, starts, ends)
+    found, blank = _find(data, newline[0], strip, not opens, rows, starts, ends)
     return Texts(data, starts[:found], ends[:found], opens, skipped=blank)
 
 

@@ -1,6 +1,6 @@
-"""Sequences with holes: what models that read both ways learn from (Devlin et al. 2019).
+"""Masked sequences: what models that read both ways are trained on (Devlin et al. 2019).
 
-Of the symbols chosen to be guessed, 80 % are replaced by MASK, 10 % by any other symbol, 10 % stay as they are; each
+Of the symbols chosen to be predicted, 80 % are replaced by MASK, 10 % by a random symbol, 10 % stay as they are; each
 time a sequence is read, others are chosen.
 """
 
@@ -12,35 +12,40 @@ import numpy as np
 
 from chainrule.data.batches import Batch, Buckets
 from chainrule.data.corpus import Corpus
-from chainrule.symbols import BOS, EOS, FIRST, FOLLOWS, MASK, PAD, STRANGER
+from chainrule.symbols import BOS, EOS, FIRST, MASK, PAD
 
 HIDDEN, REPLACED = 0.8, 0.1  # of those chosen
+FOLLOWS = "follows"  # 1 where the second sentence of a pair follows the first, 0 where it is from elsewhere
 
 
 @dataclass(frozen=True)
-class Holes:
-    """How symbols are chosen and hidden."""
+class Masking:
+    """How symbols are chosen and masked."""
 
-    share: float  # of symbols to be guessed
-    alphabet: int
-    begins: np.ndarray | None = (
-        None  # (V,) True for pieces that begin a word: then words are hidden as a whole
-    )
+    prob: float  # of a symbol to be predicted
+    vocab_size: int
+    begins: np.ndarray | None = None  # (V,) True for sub-words that begin a word: then words are masked whole
 
-    def cut(self, symbols: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Symbols (B, T) with holes, and the targets, PAD where nothing is asked; BOS and padding stay."""
-        free = (symbols != PAD) & (symbols != BOS)
+    def mask(self, symbols: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Masked symbols (B, T), and the targets, PAD where nothing is asked; BOS and padding stay."""
+        free = (symbols != PAD) & (symbols != BOS) & ~self._separator(symbols)
         word = self._words(symbols)
         luck = np.take_along_axis(rng.random(symbols.shape), word, 1)
-        luckiest = np.where(free, luck, 2.0).min(1, keepdims=True)  # every row has something to guess
-        chosen = free & (luck < np.maximum(self.share, np.nextafter(luckiest, 2.0)))
+        luckiest = np.where(free, luck, 2.0).min(1, keepdims=True)  # every row has a target
+        chosen = free & (luck < np.maximum(self.prob, np.nextafter(luckiest, 2.0)))
         luck = rng.random(symbols.shape)
-        others = rng.integers(FIRST, max(self.alphabet, FIRST + 1), symbols.shape)
+        others = rng.integers(FIRST, max(self.vocab_size, FIRST + 1), symbols.shape)
         shown = np.where(luck < HIDDEN, MASK, np.where(luck < HIDDEN + REPLACED, others, symbols))
         return np.where(chosen, shown, symbols), np.where(chosen, symbols, PAD)
 
+    def _separator(self, symbols: np.ndarray) -> np.ndarray:
+        """(B, T) the EOS between two segments: masked, it would move every segment id after it."""
+        length = np.count_nonzero(symbols != PAD, 1, keepdims=True)  # (B, 1)
+        found: np.ndarray = (symbols == EOS) & (np.arange(symbols.shape[1]) < length - 1)
+        return found
+
     def _words(self, symbols: np.ndarray) -> np.ndarray:
-        """(B, T) which word of its row a piece belongs to."""
+        """(B, T) which word of its row a sub-word belongs to."""
         if self.begins is None:
             return np.broadcast_to(np.arange(symbols.shape[1]), symbols.shape)
         words: np.ndarray = np.cumsum(self.begins[symbols] | (symbols < FIRST), 1) % symbols.shape[1]
@@ -48,11 +53,11 @@ class Holes:
 
 
 @dataclass(frozen=True)
-class Masked:
-    """Separate sequences of similar length side by side, holes cut anew every epoch."""
+class MaskedBatches:
+    """Separate sequences of similar length side by side, masked differently every epoch."""
 
     buckets: Buckets
-    holes: Holes
+    masking: Masking
     pairs: bool
     seed: int = 0
 
@@ -61,21 +66,22 @@ class Masked:
 
     def batch(self, epoch: int, number: int) -> Batch:
         rng = np.random.default_rng([self.seed, epoch, number])
-        symbols, asked = self._rows(epoch, number, rng)
-        tokens, targets = self.holes.cut(symbols, rng)
-        targets[:, 0] = asked
-        return Batch(tokens, targets, False)
+        symbols, follows = self._rows(epoch, number, rng)
+        tokens, targets = self.masking.mask(symbols, rng)
+        return Batch(tokens, targets, extra={} if follows is None else {FOLLOWS: follows})
 
-    def _rows(self, epoch: int, number: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray | int]:
-        """Whole sequences (B, T) with BOS and EOS, and what is asked at their beginning."""
+    def _rows(
+        self, epoch: int, number: int, rng: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Whole sequences (B, T) with BOS and EOS; of pairs, whether each second sentence follows the first (B,)."""
         plain = self.buckets.batch(epoch, number)
         ends = np.count_nonzero(plain.tokens != PAD, 1)
         symbols = np.concatenate([plain.tokens, np.full((len(ends), 1), PAD)], 1)
         rows = np.arange(len(ends))
         symbols[rows, ends] = plain.targets[rows, ends - 1]
-        symbols[:, 0] = BOS  # of a piece in mid-sequence too
+        symbols[:, 0] = BOS  # where a sequence was cut, too
         if not self.pairs or len(ends) < 2:
-            return symbols, PAD
+            return symbols, None
         return _paired(symbols, rng)
 
 
@@ -91,11 +97,11 @@ def _paired(symbols: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, 
         second = symbols[by, cuts[by] : ends[by]]
         line = np.concatenate([symbols[row, :cut], [EOS], second])[: 2 + width]
         found[row, : len(line)] = line
-    return found, np.where(strange, STRANGER, FOLLOWS)
+    return found, np.where(strange, 0, 1)
 
 
 def masked_batches(
-    corpus: Corpus, symbols: int, longest: int, holes: Holes, pairs: bool, seed: int
-) -> Masked:
+    corpus: Corpus, symbols: int, longest: int, masking: Masking, pairs: bool, seed: int
+) -> MaskedBatches:
     """About `symbols` symbols a batch, no sequence longer than `longest`."""
-    return Masked(Buckets(corpus, symbols, longest, seed), holes, pairs, seed)
+    return MaskedBatches(Buckets(corpus, symbols, longest, seed), masking, pairs, seed)

@@ -21,14 +21,14 @@ PIPES = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")  # what a shell calls the o
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundFiles:
     """The files behind a name, and what a user should know about them."""
 
     files: tuple[Path, ...]
     notes: tuple[str, ...] = ()
 
 
-def find(given: str | os.PathLike[str], anything: bool = False) -> Found:
+def find(given: str | os.PathLike[str], anything: bool = False) -> FoundFiles:
     """The files a user means; `anything`: all files of a folder, whatever their names say."""
     path = Path(given)
     state = _state(path)
@@ -38,7 +38,7 @@ def find(given: str | os.PathLike[str], anything: bool = False) -> Found:
         return _folder(path, anything)
     if not stat.S_ISREG(state.st_mode):
         raise DataError(f"{path} is a pipe or a device, no file. Read it as standard input: - < {path}")
-    return Found((path,))
+    return FoundFiles((path,))
 
 
 def is_pipe(given: str | os.PathLike[str]) -> bool:
@@ -51,7 +51,7 @@ def is_pipe(given: str | os.PathLike[str]) -> bool:
 
 
 @dataclass(frozen=True)
-class State:
+class Stamp:
     """What tells whether a file is still the same one."""
 
     size: int  # bytes
@@ -59,7 +59,7 @@ class State:
     number: int  # of the inode
 
     @classmethod
-    def of(cls, path: Path) -> State:
+    def of(cls, path: Path) -> Stamp:
         """The state of a file now."""
         state = _state(path)
         if state is None:
@@ -91,14 +91,14 @@ def _state(path: Path) -> os.stat_result | None:
         raise DataError(f"{path} cannot be read: {error.strerror}.") from error
 
 
-def _pattern(pattern: str | os.PathLike[str]) -> Found:
+def _pattern(pattern: str | os.PathLike[str]) -> FoundFiles:
     files = tuple(Path(name) for name in sorted(glob(str(pattern), recursive=True)) if os.path.isfile(name))
     if not files:
         raise DataError(f"No file fits the pattern {pattern}. Try it with `ls`.")
-    return Found(files)
+    return FoundFiles(files)
 
 
-def _missing(path: Path, string: bool) -> Found:
+def _missing(path: Path, string: bool) -> FoundFiles:
     if os.path.islink(path):
         raise DataError(f"{path} is a link to {os.readlink(path)}, which is not there.")
     near = difflib.get_close_matches(path.name, _names(path.parent), n=1)
@@ -113,7 +113,7 @@ def _names(folder: Path) -> list[str]:
         return []
 
 
-def _folder(folder: Path, anything: bool) -> Found:
+def _folder(folder: Path, anything: bool) -> FoundFiles:
     """The data files below a folder in order of their names; the others are noted, hidden ones are not."""
     everything = sorted(_below(folder))
     files = tuple(path for path in everything if os.path.isfile(path) and (anything or _is_data(path)))
@@ -126,7 +126,7 @@ def _folder(folder: Path, anything: bool) -> Found:
     if not files:
         others = f": there are {_listed(left)}" if left else ""
         raise DataError(f"The folder {folder} holds no readable file{others} ({advice}).")
-    return Found(files, (f"left out of {folder}: {_listed(left)} ({advice})",) if left else ())
+    return FoundFiles(files, (f"left out of {folder}: {_listed(left)} ({advice})",) if left else ())
 
 
 def _below(folder: Path) -> Iterator[Path]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from chainrule.errors import DataError
-from chainrule.files import FULL
+from chainrule.store.files import FULL
 
 
 @contextmanager

@@ -29,8 +29,9 @@ from chainrule.config import Config, option
 from chainrule.data import tables
 from chainrule.data.conllu import sentences
 from chainrule.data.lines import lines, stream
-from chainrule.data.paths import FORMATS, Found, State, find, is_pipe, missing, plain_suffix
+from chainrule.data.paths import FORMATS, FoundFiles, Stamp, find, is_pipe, missing, plain_suffix
 from chainrule.data.room import room
+from chainrule.data.rows import trimmed
 from chainrule.data.streams import CHUNK, chunks, compressed, text_lines, utf8
 from chainrule.errors import DataError
 
@@ -67,7 +68,7 @@ class Source:
     items: tuple[bytes, ...] = ()
     spools: tuple[Spool, ...] = ()  # keep temporary files alive as long as they may be read
     remarks: tuple[str, ...] = ()  # what was found out when the files were looked for
-    states: tuple[State, ...] = ()  # of the files when they were opened
+    states: tuple[Stamp, ...] = ()  # of the files when they were opened
 
     def __call__(self) -> Iterator[Texts]:
         found = 0
@@ -83,7 +84,7 @@ class Source:
     def check_unchanged(self) -> None:
         """Refuse files that are not as they were: what one pass has learnt would not fit the next one."""
         for path, state in zip(self.files, self.states, strict=False):
-            if State.of(path) != state:
+            if Stamp.of(path) != state:
                 raise DataError(
                     f"{self.label(path)} changed while it was read: run again when nobody writes to it."
                 )
@@ -152,11 +153,29 @@ class Source:
             reader = stream if self.config.stream else lines
             yield from reader(self._flow(path), strip=not self.config.raw)
         elif kind == "conllu":
-            found = sentences(self.label(path), self._lines(path), self.config.column)
-            yield from tables.sequences(found)
+            found = sentences(self.label(path), self._lines(path), [self.config.column])
+            yield from tables.sequences(words for (words,) in found)
         else:
             cells = self._cells(path, [self.config.column], lists=True)
             yield from tables.one_sequence(cells) if self.config.joined else tables.rows(cells)
+
+    def rows(self, columns: Sequence[str | None], joins: Sequence[bool]) -> Iterator[tuple[Texts, ...]]:
+        """Blocks of rows with several columns side by side, blank cells included; no cell is given in parts.
+
+        `joins`: a column's symbols are whole values, not words of a text. Text has one column, its lines.
+        """
+        clean = trimmed if joins[0] else lambda texts: texts
+        if self.items:
+            yield (clean(Texts.of(self.items)),)
+        for path in self.files:
+            if self.kind(path) == "text":
+                found = lines(self._flow(path), strip=not self.config.raw, rows=True)
+                yield from ((clean(texts),) for texts in found)
+            elif self.kind(path) == "conllu":
+                yield from tables.row_blocks(sentences(self.label(path), self._lines(path), columns), joins)
+            else:
+                yield from tables.row_blocks(self._cells(path, list(columns), lists=True), joins)
+        self.check_unchanged()
 
     def _flow(self, path: Path) -> Iterator[bytes]:
         flow = chunks(path, self.label(path))
@@ -268,13 +287,15 @@ def _opened(items: Sequence[str | os.PathLike[str]], config: ReadConfig) -> Sour
     """Files of whatever the items name; what comes through a pipe is kept in a temporary file."""
     spools = {number: _piped(item) for number, item in enumerate(items) if is_pipe(item)}
     found = [
-        Found((spools[number].path,)) if number in spools else find(item, anything=config.format is not None)
+        FoundFiles((spools[number].path,))
+        if number in spools
+        else find(item, anything=config.format is not None)
         for number, item in enumerate(items)
     ]
     names = [spools[number].name if number in spools else str(item) for number, item in enumerate(items[:3])]
     name = ", ".join(names) + ("…" if len(items) > 3 else "")
     files = tuple(path for one in found for path in one.files)
-    states = tuple(map(State.of, files))
+    states = tuple(map(Stamp.of, files))
     if not any(state.size for state in states):
         raise DataError(f"{name} is empty. Give a file with some text in it.")
     remarks = tuple(note for one in found for note in one.notes)

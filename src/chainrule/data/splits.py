@@ -1,28 +1,40 @@
 """Training, validation and test parts of data that came in one piece.
 
-Sequences are divided by a hash of their bytes: 90 % train, 5 % valid, 5 % test, and all copies of a line fall
-on one side. Small data (up to 1,000 different sequences) are divided by the rank of the hash, so that no part
-is empty. One long sequence is divided by position: its first 90 %, then 5 %, then 5 %, cut at white space or
-UNIT if there is any, else between characters. The same data always give the same parts.
+A held-out part is as large as a sure figure needs, not a fixed share. Of small data each part gets 10 %, until that is
+25,000 bytes, which an interval needs; then 25,000 bytes, until they are 5 %; then 5 %, until that is 250,000 bytes; of
+all larger data 250,000 bytes: about 100,000 symbols, halfway between characters and words, and bits per byte of English
+are then known to about 1 %. At least 50 different sequences are held out, or 10 % of them where they are few, and one
+at least. The rule counts bytes and knows no codec, so models of all codecs are judged on the same text.
+
+Sequences are divided by a hash of their bytes, and all copies of a line fall on one side. Of rows with several columns
+the main role is hashed, and a row stays whole: a text that comes twice, with two labels or two translations, is on one
+side too. Small data (up to 1,000 different sequences) are divided by the rank of the hash, so that no part is empty.
+One long sequence is divided by position: train, then valid, then test, cut at white space or UNIT if there is any,
+else between characters. The same data always give the same parts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from chainrule.codecs.base import UNIT, Blocks, Texts, cut_before
 from chainrule.codecs.scan import separating
+from chainrule.data.rows import LITTLE, TEXT, Column, RowBlocks, Rows
 from chainrule.runtime import compiled
 
-SHARE = 0.05  # of the data, for each of valid and test
+MOST, USUAL = 0.1, 0.05  # shares of the data, for each of valid and test
+ENOUGH, SURE = 25_000, 250_000  # bytes: what an interval needs, and what makes a figure sure
+FEWEST = 50  # different sequences of a part, where they are less than MOST of all
 SMALL = 1000  # different sequences up to which ranks are used
 TRAIN, VALID, TEST = range(3)
-LITTLE = 1 << 26  # bytes of validation and test text that are kept in memory
 WINDOW = 1 << 16  # bytes in which a good place to cut is looked for
 ALL = 2.0**64
+P = TypeVar("P")
+Q = TypeVar("Q")
 SPACES, UNITS = separating(" \n\t\r\v\f"), separating(UNIT)
 
 
@@ -46,20 +58,45 @@ def hashes(texts: Texts) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Division:
+class Division(Generic[P]):
     """The three parts, and what to tell about them."""
 
-    train: Blocks
-    valid: Blocks | None
-    test: Blocks | None
+    train: P
+    valid: P | None
+    test: P | None
     how: str  # a sentence for people
 
+    def map(self, function: Callable[[P], Q]) -> Division[Q]:
+        """The same done to every part there is."""
+        valid, test = (None if part is None else function(part) for part in (self.valid, self.test))
+        return Division(function(self.train), valid, test, self.how)
 
-def divide(blocks: Blocks, shares: tuple[float, float] = (SHARE, SHARE), position: bool = False) -> Division:
-    """Divide data into train, valid and test; `position`: they are one long stream, not many sequences."""
+
+def held_share(size: int) -> float:
+    """The share of data of `size` bytes that each held-out part gets."""
+    size = max(1, size)
+    return min(SURE / size, max(USUAL, min(MOST, ENOUGH / size)))
+
+
+def _why(size: int, test: bool) -> str:
+    """What is held out and the reason, for people."""
+    share, each = held_share(size), " each for validation and test" if test else " for validation"
+    if share < USUAL:
+        return f"about {SURE:,} bytes{each}, enough for a sure figure"
+    if share == USUAL:
+        return f"5 %{each}"
+    return f"{'10 %' if share == MOST else f'{ENOUGH:,} bytes'}{each}, as the data are small"
+
+
+def divide(blocks: Blocks, test: bool = True, position: bool = False) -> Division[Blocks]:
+    """Divide data into train, valid and, unless it is not wanted, test.
+
+    `position`: they are one long stream, not many sequences.
+    """
     if position or _single(blocks):
-        return _by_position(blocks, shares)
-    return _by_hash(blocks, shares)
+        return _by_position(blocks, test)
+    found = divide_rows(lambda: (Rows({TEXT: texts}) for texts in blocks()), test)
+    return found.map(lambda part: Column(part, TEXT))
 
 
 def _single(blocks: Blocks) -> bool:
@@ -72,33 +109,57 @@ def _single(blocks: Blocks) -> bool:
     return True
 
 
-def _by_hash(blocks: Blocks, shares: tuple[float, float]) -> Division:
-    distinct = np.empty(0, np.uint64)
-    for texts in blocks():
-        distinct = np.union1d(distinct, hashes(texts))
-        if len(distinct) > SMALL:
-            break
-    limits = _limits(distinct, shares)
+def divide_rows(rows: RowBlocks, test: bool = True, what: str = "sequence") -> Division[RowBlocks]:
+    """Divide rows by a hash of their main role; `what` people call it."""
+    census = _census(rows)
+    limits = _limits(census, test)
     aside = Aside()
-    valid = HashPart(blocks, limits, VALID, aside) if limits[0] > limits[1] else None
-    test = HashPart(blocks, limits, TEST, aside) if limits[1] else None
-    how = "divided by a hash of each sequence"
-    if (shares[0] and not valid) or (shares[1] and not test):
+    valid = HashPart(rows, limits, VALID, aside) if limits[0] > limits[1] else None
+    tested = HashPart(rows, limits, TEST, aside) if limits[1] else None
+    how = f"divided by a hash of each {what}, {_why(census.size, test)}"
+    if not valid or (test and not tested):
         lacking = "validation or test" if not valid else "test"
-        how += f"; too few differ ({len(distinct)}), so there is no {lacking} part"
-    return Division(HashPart(blocks, limits, TRAIN, aside), valid, test, how)
+        how += f"; too few differ ({len(census.lowest)}), so there is no {lacking} part"
+    return Division(HashPart(rows, limits, TRAIN, aside), valid, tested, how)
 
 
-def _limits(distinct: np.ndarray, shares: tuple[float, float]) -> tuple[int, int]:
+@dataclass(frozen=True)
+class Census:
+    """What a pass over the data finds out."""
+
+    size: int  # bytes of the main role
+    lowest: np.ndarray  # (at most SMALL + 1,) the smallest of the different hashes
+
+
+def _census(rows: RowBlocks) -> Census:
+    size, lowest = 0, np.empty(0, np.uint64)
+    for block in rows():
+        size += block.main.bytes
+        found = hashes(block.main)[0 if block.main.opens else 1 :]
+        if len(lowest) > SMALL:
+            found = found[found < lowest[-1]]
+        lowest = np.union1d(lowest, found)[: SMALL + 1]
+    return Census(size, lowest)
+
+
+def _limits(census: Census, test: bool) -> tuple[int, int]:
     """Hashes below the second limit are test, below the first valid, all others train."""
-    valid, test = shares
-    if len(distinct) > SMALL:
-        return int(ALL * (valid + test)), int(ALL * test)
-    ranked = [0, *(int(value) for value in np.sort(distinct))]
-    spare = max(0, len(distinct) - 1)
-    first = min(spare, max(1, round(valid * len(distinct)))) if valid else 0
-    second = min(spare - first, max(1, round(test * len(distinct)))) if test else 0
-    return _above(ranked, first + second), _above(ranked, second)
+    lowest, share = census.lowest, held_share(census.size)
+    if len(lowest) > SMALL:
+        second = _limit(lowest, 0, share) if test else 0
+        return _limit(lowest, second, share), second
+    ranked, spare = [0, *(int(value) for value in lowest)], max(0, len(lowest) - 1)
+    wanted = max(1, round(max(share * len(lowest), min(FEWEST, MOST * len(lowest)))))
+    valid = min(spare, wanted)
+    tested = min(spare - valid, wanted) if test else 0
+    return _above(ranked, valid + tested), _above(ranked, tested)
+
+
+def _limit(lowest: np.ndarray, begin: int, share: float) -> int:
+    """From `begin` to this limit lies a share of all hashes, and FEWEST of those there are."""
+    few = lowest[lowest >= np.uint64(begin)][:FEWEST]
+    least = int(few[-1]) + 1 if len(few) == FEWEST else 0
+    return max(begin + int(ALL * share), least)
 
 
 def _above(ranked: list[int], count: int) -> int:
@@ -108,27 +169,26 @@ def _above(ranked: list[int], count: int) -> int:
 
 @dataclass(frozen=True)
 class HashPart:
-    """The sequences of one side."""
+    """The rows of one side."""
 
-    blocks: Blocks
+    rows: RowBlocks
     limits: tuple[int, int]
     side: int
     aside: Aside
 
-    def __call__(self) -> Iterator[Texts]:
+    def __call__(self) -> Iterator[Rows]:
         if self.aside.complete and self.side != TRAIN:
             yield from self.aside.kept[self.side]
             return
         kept = Aside()
         before = TRAIN
-        for texts in self.blocks():
-            sides = self._sides(texts)
-            if len(sides) and not texts.opens:
+        for rows in self.rows():
+            sides = self._sides(rows.main)
+            if len(sides) and not rows.main.opens:
                 sides[0] = before  # the rest of a long sequence stays with its beginning
             before = int(sides[-1]) if len(sides) else before
-            kept.put(texts, sides)
-            chosen = texts.only(sides == self.side)
-            yield replace(chosen, skipped=texts.skipped) if self.side == TRAIN else chosen
+            kept.put(rows, sides)
+            yield rows.only(sides == self.side, rows.main.skipped if self.side == TRAIN else 0)
         self.aside.take(kept)
 
     def _sides(self, texts: Texts) -> np.ndarray:
@@ -141,16 +201,16 @@ class Aside:
     """The small parts, put aside while the large one is read, so that they need no pass of their own."""
 
     def __init__(self) -> None:
-        self.kept: dict[int, list[Texts]] = {VALID: [], TEST: []}
+        self.kept: dict[int, list[Rows]] = {VALID: [], TEST: []}
         self.size, self.complete = 0, False
 
-    def put(self, texts: Texts, sides: np.ndarray) -> None:
+    def put(self, rows: Rows, sides: np.ndarray) -> None:
         """Copy what is not for training, while it is little."""
         for side, held in self.kept.items():
-            chosen = texts.only(sides == side)
+            chosen = rows.only(sides == side)
             self.size += chosen.bytes
             if self.size <= LITTLE and len(chosen):
-                held.append(compact(chosen))
+                held.append(chosen.map(compact))
 
     def take(self, other: Aside) -> None:
         """What another pass has put aside, if it was little enough."""
@@ -203,19 +263,21 @@ def _cut(texts: Texts, place: int) -> tuple[Texts, Texts]:
     return texts.divided(sequence, int(texts.starts[sequence]) + into)
 
 
-def _by_position(blocks: Blocks, shares: tuple[float, float]) -> Division:
+def _by_position(blocks: Blocks, test: bool) -> Division[Blocks]:
     total = sum(int((texts.ends - texts.starts).sum()) for texts in blocks())
-    wanted = [int(total * (1 - sum(shares))), int(total * (1 - shares[1]))]
+    share = held_share(total)
+    last = share if test else 0.0
     if total <= WINDOW:
-        first, second = _small_places(blocks, shares, total)
+        first, second = _small_places(blocks, (share, last), total)
     else:
+        wanted = int(total * (1 - share - last)), int(total * (1 - last))
         first, second = (_good_place(blocks, place, total) for place in wanted)
     valid = PositionPart(blocks, first, second) if first < second else None
-    test = PositionPart(blocks, second, total) if second < total else None
-    how = "divided by position: the beginning is for training, the end for validation and test"
-    if (shares[0] and not valid) or (shares[1] and not test):
+    tested = PositionPart(blocks, second, total) if second < total else None
+    how = f"divided by position, its end is held out: {_why(total, test)}"
+    if not valid or (test and not tested):
         how += "; the data are too short for all of them"
-    return Division(PositionPart(blocks, 0, first), valid, test, how)
+    return Division(PositionPart(blocks, 0, first), valid, tested, how)
 
 
 def _good_place(blocks: Blocks, wanted: int, total: int) -> int:

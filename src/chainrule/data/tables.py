@@ -102,7 +102,7 @@ def jsonl_cells(
     name: str, lines: Iterable[str], columns: Sequence[str | None], lists: bool = True
 ) -> Iterator[Cells]:
     """The named fields of every line; a line may also be just a string, a number or a list."""
-    values, names = Values(lists), list[str]()
+    values, names = CellReader(lists), list[str]()
     for number, line in enumerate(lines, 1):
         where = f"{name}, line {number}"
         row = json_row(where, line)
@@ -132,7 +132,7 @@ def parquet_cells(
     name: str, path: Path, columns: Sequence[str | None], lists: bool = True
 ) -> Iterator[Cells]:
     """The named columns of every row."""
-    values, row = Values(lists), 0
+    values, row = CellReader(lists), 0
     with parquet_file(name, path) as file:
         names = [column_of(name, one, file.schema_arrow.names) for one in columns]
         for batch in file.iter_batches(1 << 14, columns=list(dict.fromkeys(names))):
@@ -187,23 +187,26 @@ def column_note(where: str, header: Sequence[str]) -> str:
     return f"column: {column_of(where, None, header)} ({others})"
 
 
-class Values:
-    """Cells as text. If `lists` may come and the data's first value is one, lists are sequences of symbols.
+class CellReader:
+    """Cells as text. If `lists` may come and a column's first value is one, lists are sequences of symbols.
 
-    Anywhere else a list is an error, and so is an object: neither is a symbol.
+    Anywhere else a list is an error, and so is an object: neither is a symbol. UNIT follows every item of a list.
     """
 
     def __init__(self, lists: bool) -> None:
-        self.lists: bool | None = None if lists else False  # None: the first value is still to come
+        self.allowed = lists
+        self.lists: dict[str, bool] = {}  # by column, from its first value on
 
     def cells(self, where: str, names: Sequence[str], row: Sequence[Any]) -> Cells:
-        """A row as text; the first cell is the data's."""
-        if self.lists is None and row[0] is not None:
-            self.lists = isinstance(row[0], list)
-        places = zip(names, row, (self.lists, *(False for _ in row[1:])), strict=True)
-        return tuple(self._text(f"{where}, column {name!r}", value, lists) for name, value, lists in places)
+        """A row as text."""
+        return tuple(self._cell(where, name, value) for name, value in zip(names, row, strict=True))
 
-    def _text(self, where: str, value: Any, lists: bool | None) -> str:
+    def _cell(self, where: str, name: str, value: Any) -> str:
+        if value is not None and name not in self.lists:
+            self.lists[name] = self.allowed and isinstance(value, list)
+        return self._text(f"{where}, column {name!r}", value, self.lists.get(name, False))
+
+    def _text(self, where: str, value: Any, lists: bool) -> str:
         if isinstance(value, list) and lists:
             return "".join(symbol(self._text(where, item, False)) + UNIT for item in value)
         if isinstance(value, list | Mapping):
@@ -246,7 +249,32 @@ def sequences(items: Iterable[str | bytes]) -> Iterator[Texts]:
 
 def rows(cells: Iterable[Cells]) -> Iterator[Texts]:
     """One sequence a row; the items of a list become words."""
-    return sequences(cell.removesuffix(UNIT).replace(UNIT, " ") for cell, *_ in cells)
+    return sequences(_words(cell) for cell, *_ in cells)
+
+
+def row_blocks(cells: Iterable[Cells], joins: Sequence[bool]) -> Iterator[tuple[Texts, ...]]:
+    """Every column as sequences, one a row, blank cells included; `joins`: the symbols of a column are whole values."""
+    held: list[list[bytes]] = [[] for _ in joins]
+    size = 0
+    for row in cells:
+        for column, cell, join in zip(held, row, joins, strict=True):
+            column.append(as_bytes(_values(cell) if join else _words(cell)))
+            size += len(column[-1])
+        if size >= BLOCK:
+            yield tuple(map(Texts.of, held))
+            held, size = [[] for _ in joins], 0
+    if held[0]:
+        yield tuple(map(Texts.of, held))
+
+
+def _words(cell: str) -> str:
+    """A cell as text; the items of a list become words."""
+    return cell.removesuffix(UNIT).replace(UNIT, " ")
+
+
+def _values(cell: str) -> str:
+    """A cell as one symbol, or as those of a list."""
+    return cell.removesuffix(UNIT) if cell.endswith(UNIT) else symbol(cell)
 
 
 def one_sequence(cells: Iterable[Cells]) -> Iterator[Texts]:

@@ -1,19 +1,17 @@
-"""Beam search: the best continuations of a prompt, with every hypothesis that was ever kept as a tree."""
+"""Beam search: the best continuations of many prompts, each with every hypothesis that was ever kept as a tree."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from chainrule.decode.cursor import advance, begin
+from chainrule.decode.config import FREE, Constraints, GenerationConfig
+from chainrule.decode.cursor import Prompts, advance, begin, log_probabilities
 from chainrule.decode.filters import best, only, without
-from chainrule.errors import ConfigError
-from chainrule.models.base import Model
-from chainrule.symbols import EOS
+from chainrule.models.base import LanguageModel
 
 
 @dataclass(frozen=True)
@@ -24,7 +22,7 @@ class Node:
     parent: int | None  # index of the node it continues; None: it continues the prompt
     log_probability: float  # of all symbols from the prompt to here
     length: int  # how many symbols those are
-    finished: bool = False  # it is a stop symbol
+    finished: bool = False  # the sequence ends here
 
     def value(self, length_penalty: float) -> float:
         """What it is ranked by: its log-probability over its length to the power of the penalty."""
@@ -39,11 +37,7 @@ class BeamTree:
 
     def path(self, node: int | None) -> tuple[int, ...]:
         """The symbols from the prompt to this node."""
-        ids: list[int] = []
-        while node is not None:
-            ids.append(self.nodes[node].id)
-            node = self.nodes[node].parent
-        return tuple(reversed(ids))
+        return _path(self.nodes, node)
 
     def children(self, node: int | None) -> list[int]:
         """The nodes that continue this one; of None, the prompt's."""
@@ -56,115 +50,117 @@ class Hypothesis:
 
     ids: tuple[int, ...]  # what follows the prompt, the stop symbol included
     log_probability: float  # natural, of `ids` given the prompt
-    finished: bool  # it reached a stop symbol, and not merely the longest length
+    finished: bool  # it reached its end, and not merely the longest length
     value: float  # what it was ranked by
     node: int | None  # its last symbol in the tree; None: it is empty
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """What a search came back with: hypotheses best first, and the tree."""
 
     hypotheses: tuple[Hypothesis, ...]
     tree: BeamTree
 
 
-def beam(
-    model: Model,
-    prompt: Sequence[int] | np.ndarray,
-    width: int,
-    length: int,
-    *,
-    length_penalty: float = 0.0,
-    stop: Sequence[int] = (EOS,),
-    never: Sequence[int] = (),
-    first: Sequence[int] | None = None,
-    source: object = None,
-) -> list[Hypothesis]:
-    """The `width` best continuations found of at most `length` symbols, best first."""
-    found = search(
-        model,
-        prompt,
-        width,
-        length,
-        length_penalty=length_penalty,
-        stop=stop,
-        never=never,
-        first=first,
-        source=source,
-    )
-    return list(found.hypotheses)
+def _path(nodes: Sequence[Node], node: int | None) -> tuple[int, ...]:
+    ids: list[int] = []
+    while node is not None:
+        ids.append(nodes[node].id)
+        node = nodes[node].parent
+    return tuple(reversed(ids))
 
 
 def search(
-    model: Model,
-    prompt: Sequence[int] | np.ndarray,
-    width: int,
-    length: int,
-    *,
-    length_penalty: float = 0.0,
-    stop: Sequence[int] = (EOS,),
-    never: Sequence[int] = (),
-    first: Sequence[int] | None = None,
+    model: LanguageModel,
+    prompts: Prompts,
+    config: GenerationConfig,
+    constraints: Constraints | Sequence[Constraints] = FREE,
     source: object = None,
-) -> Found:
-    """Beam search. Finished hypotheses hold a place of the beam against growing ones, and are never lost.
+) -> list[SearchResult]:
+    """Beam search from every prompt, all of them side by side; constraints are those of all, or one for each.
 
-    Equally good ones are ranked by the rank of what they continue, then by id. Symbols of `never` are not
-    spoken, and the first one is of `first`, if given; the probabilities are the model's own all the same.
+    Finished hypotheses hold a place of the beam against growing ones, and are never lost. Equally good ones are
+    ranked by the rank of what they continue, then by id. Probabilities are the model's own, whatever is forbidden.
     """
-    if width < 1:
-        raise ConfigError(f"The beam must be at least 1 wide, not {width}.")
-    cursor = begin(model, prompt, source)
-    nodes: list[Node] = []
-    live: list[int | None] = [None]  # the node each row of the cursor has read to
-    for size in range(1, length + 1):
-        logs = without(cursor.logs, never)  # (K, V)
-        grown = _grow(
-            only(logs, first) if size == 1 and first is not None else logs, nodes, live, width, stop
-        )
-        if not grown:
+    each = [constraints] * len(prompts) if isinstance(constraints, Constraints) else constraints
+    width = config.beam or 1
+    beams = [_Beam(row, width, config.length_penalty, own) for row, own in enumerate(each)]
+    cursor = begin(model, prompts, source)
+    for left in range(config.length - 1, -1, -1):
+        parts = torch.split(cursor.logits, [beam.rows for beam in beams])
+        moves, passed = [], 0  # which row of the cursor goes on, and with which symbol
+        for beam, logits in zip(beams, parts, strict=True):
+            moves += [(passed + row, id) for row, id in beam.grow(logits)]
+            passed += len(logits)
+        if not left or not moves:
             break
-        kept = _keep(grown, [node for node in nodes if node.finished], width, length_penalty)
-        nodes += kept
-        going = [index for index in range(len(nodes) - len(kept), len(nodes)) if not nodes[index].finished]
-        if going and size < length:
-            rows = torch.tensor([live.index(nodes[index].parent) for index in going], device=model.device)
-            ids = torch.tensor([nodes[index].id for index in going], device=model.device)
-            cursor = advance(model, cursor, rows, ids)
-        live = [*going]
-        if not live:
-            break
-    return _found(BeamTree(tuple(nodes)), live, width, length_penalty)
+        rows, ids = torch.tensor(moves, device=model.device).unbind(1)  # (K,) each
+        cursor = advance(model, cursor, rows, ids[:, None])
+    return [beam.found() for beam in beams]
 
 
-def _grow(
-    logs: Tensor, nodes: list[Node], live: list[int | None], width: int, stop: Sequence[int]
-) -> list[Node]:
-    """The `width` best ways to continue the live nodes by a symbol, best first, impossible ones left out."""
-    before = [0.0 if node is None else nodes[node].log_probability for node in live]
-    size = 1 if live[0] is None else nodes[live[0]].length + 1
-    totals = (logs.new_tensor(before)[:, None] + logs).flatten()  # (K * V,)
-    places = (best(totals[None], width)[0] & (totals > -torch.inf)).nonzero()[:, 0].tolist()
-    grown = []
-    for total, place in sorted(zip((-totals[places]).tolist(), places, strict=True)):
-        row, id = divmod(place, logs.shape[1])
-        grown.append(Node(id, live[row], -total, size, id in stop))
-    return grown
+@dataclass
+class _Beam:
+    """The search from one prompt."""
 
+    row: int  # its number
+    width: int
+    penalty: float
+    constraints: Constraints
+    nodes: list[Node] = field(default_factory=list)
+    live: list[int | None] = field(default_factory=lambda: [None])  # those that may go on; None: the prompt
+    rows: int = 1  # how many of the cursor are of this search, each having read to a live node
 
-def _keep(grown: list[Node], done: list[Node], width: int, penalty: float) -> list[Node]:
-    """Those of the grown nodes, best first, that fewer than `width` others stand before."""
-    values = [node.value(penalty) for node in done]
-    ahead = [rank + sum(value >= node.value(penalty) for value in values) for rank, node in enumerate(grown)]
-    return [node for node, others in zip(grown, ahead, strict=True) if others < width]
+    def grow(self, logits: Tensor) -> list[tuple[int, int]]:
+        """Continue the live nodes by logits (K, V): of those that go on, the row of what they continue, and the id."""
+        grown = self._best(self._allowed(logits)) if self.rows else []
+        kept = self._kept(grown)
+        moves = [(self.live.index(node.parent), node.id) for node in kept if not node.finished]
+        self.rows = len(moves)
+        if grown:  # a dead end leaves what was said
+            self.nodes += kept
+            new = range(len(self.nodes) - len(kept), len(self.nodes))
+            self.live = [index for index in new if not self.nodes[index].finished]
+        return moves
 
+    def _allowed(self, logits: Tensor) -> Tensor:
+        """Log-probabilities (K, V) of what may come next."""
+        logs = without(log_probabilities(logits), self.constraints.never)
+        first = self.constraints.first
+        return only(logs, first) if first is not None and not self.nodes else logs
 
-def _found(tree: BeamTree, live: list[int | None], width: int, penalty: float) -> Found:
-    finished = [index for index, node in enumerate(tree.nodes) if node.finished]
-    hypotheses = [_hypothesis(tree, index, penalty) for index in [*finished, *live]]
-    hypotheses.sort(key=lambda one: -one.value)
-    return Found(tuple(hypotheses[:width]), tree)
+    def _best(self, logs: Tensor) -> list[Node]:
+        """The best ways to continue the live nodes by a symbol, best first, impossible ones left out."""
+        before = [0.0 if node is None else self.nodes[node].log_probability for node in self.live]
+        totals = (logs.new_tensor(before)[:, None] + logs).flatten()  # (K * V,)
+        places = (best(totals[None], self.width)[0] & (totals > -torch.inf)).nonzero()[:, 0].tolist()
+        ranked = sorted(zip((-totals[places]).tolist(), places, strict=True))
+        return [self._node(divmod(place, logs.shape[1]), -cost) for cost, place in ranked]
+
+    def _node(self, way: tuple[int, int], log_probability: float) -> Node:
+        row, id = way
+        parent, stop, ends = self.live[row], self.constraints.stop, self.constraints.ends
+        length = 1 if parent is None else self.nodes[parent].length + 1
+        over = id in stop or (ends is not None and ends(self.row, (*_path(self.nodes, parent), id)))
+        return Node(id, parent, log_probability, length, over)
+
+    def _kept(self, grown: list[Node]) -> list[Node]:
+        """Those of the grown nodes, best first, that fewer than `width` others stand before."""
+        values = [node.value(self.penalty) for node in self.nodes if node.finished]
+        kept = []
+        for rank, node in enumerate(grown):
+            ahead = rank + sum(value >= node.value(self.penalty) for value in values)
+            kept += [node] if ahead < self.width else []
+        return kept
+
+    def found(self) -> SearchResult:
+        """What the search came back with."""
+        finished = [index for index, node in enumerate(self.nodes) if node.finished]
+        tree = BeamTree(tuple(self.nodes))
+        hypotheses = [_hypothesis(tree, index, self.penalty) for index in [*finished, *self.live]]
+        hypotheses.sort(key=lambda one: -one.value)
+        return SearchResult(tuple(hypotheses[: self.width]), tree)
 
 
 def _hypothesis(tree: BeamTree, index: int | None, penalty: float) -> Hypothesis:

@@ -3,50 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-import numpy as np
-
-from chainrule.decode.beam import Hypothesis, beam
-from chainrule.decode.cursor import begin
-from chainrule.decode.filters import best, only, without
-from chainrule.models.base import Model
-from chainrule.symbols import EOS
+from chainrule.decode.beam import Hypothesis, SearchResult, search
+from chainrule.decode.config import FREE, Constraints, GenerationConfig
+from chainrule.decode.cursor import Prompts
+from chainrule.models.base import LanguageModel
 
 WIDTH = 8  # a beam at least this wide, however few continuations are asked for
 
 
-def next_symbols(
-    model: Model,
-    prompt: Sequence[int] | np.ndarray,
-    k: int,
-    *,
-    never: Sequence[int] = (),
-    among: Sequence[int] | None = None,
-    source: object = None,
-) -> list[tuple[int, float]]:
-    """The `k` likeliest next symbols with their log-probability, best first, impossible ones left out.
+@dataclass(frozen=True)
+class Offer:
+    """What is offered after one prompt, each list best first, impossible ones left out."""
 
-    Those of `never` are left out too, and with `among` all but those.
-    """
-    logs = without(begin(model, prompt, source).logs, never)  # (1, V)
-    [row] = logs if among is None else only(logs, among)  # (V,)
-    ids = best(row[None], k)[0].nonzero()[:, 0].tolist() if k > 0 else []
-    ranked = sorted((-float(row[id]), id) for id in ids)
-    return [(id, -cost) for cost, id in ranked if cost < float("inf")]
+    next: list[tuple[int, float]]  # symbols and their natural log-probability
+    continuations: list[Hypothesis]  # merely to stop is none
 
 
-def continuations(
-    model: Model,
-    prompt: Sequence[int] | np.ndarray,
+def offers(
+    model: LanguageModel,
+    prompts: Prompts,
     k: int,
     length: int,
-    *,
-    stop: Sequence[int] = (EOS,),
-    never: Sequence[int] = (),
-    first: Sequence[int] | None = None,
-    source: object = None,
-) -> list[Hypothesis]:
-    """The `k` likeliest continuations found of 1 to `length` symbols, best first; merely to stop is none."""
-    width = max(2 * k, WIDTH)
-    found = beam(model, prompt, width, length, stop=stop, never=never, first=first, source=source)
-    return [one for one in found if any(id not in stop for id in one.ids)][:k]
+    constraints: Sequence[Constraints] | Constraints = FREE,
+) -> list[Offer]:
+    """For every prompt the `k` likeliest next symbols, and the `k` likeliest continuations found of 1 to `length`.
+
+    The first step of a beam search is the next symbols: each prompt is read once.
+    """
+    config = GenerationConfig(beam=max(2 * k, WIDTH), length=max(1, length))
+    each = [constraints] * len(prompts) if isinstance(constraints, Constraints) else constraints
+    found = search(model, prompts, config, each)
+    return [_offer(one, own, k, length) for one, own in zip(found, each, strict=True)]
+
+
+def _offer(found: SearchResult, constraints: Constraints, k: int, length: int) -> Offer:
+    nodes = [found.tree.nodes[index] for index in found.tree.children(None)[:k]]
+    ways = [one for one in found.hypotheses if any(id not in constraints.stop for id in one.ids)]
+    return Offer([(node.id, node.log_probability) for node in nodes], ways[: k if length else 0])

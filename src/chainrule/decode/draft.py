@@ -1,33 +1,33 @@
-"""Drafting: a small model writes ahead, the large one reads the draft in one go and keeps what it agrees with.
+"""Drafting (speculative decoding): a small model writes ahead, the large one reads the draft in one go and keeps what
+it agrees with.
 
 The result has exactly the distribution of the large model (Leviathan et al. 2023): a drafted symbol that it finds as
 likely as the small model does is kept, one that it finds less likely is kept by that ratio, and in place of one that is
 not kept a symbol is drawn from what the small model had underrated. Reading several symbols at once costs the large
-model hardly more than reading one.
+model hardly more than reading one. Random numbers are used otherwise than by `sample`: the text of a seed may differ.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-import numpy as np
 import torch
-from torch import Generator, Tensor
+from torch import Tensor
 
-from chainrule.decode.cursor import Cursor, advance, begin, checked, opening
-from chainrule.decode.filters import Filters, without
-from chainrule.decode.sample import PLAIN, draw
+from chainrule.decode.config import FREE, Constraints, GenerationConfig
+from chainrule.decode.cursor import Cursor, Prompts, advance, begin, begin_rows, checked, moved, padded, ready
+from chainrule.decode.filters import narrowed, without
+from chainrule.decode.sample import Luck, Steps, draw
 from chainrule.errors import ModelError
-from chainrule.models.base import Model, State, carried
-from chainrule.symbols import BOS, EOS, PAD
+from chainrule.models.base import LanguageModel
+from chainrule.symbols import PAD
 
 AHEAD = 4  # symbols drafted at a time
-FIRST_ROW = torch.zeros(1, dtype=torch.long)
 
 
 @dataclass
-class Tally:
+class DraftStats:
     """How well drafting went."""
 
     drafted: int = 0
@@ -35,114 +35,159 @@ class Tally:
     rounds: int = 0  # how often the large model read
 
 
+@dataclass(frozen=True)
+class _Draft:
+    """What the small model wrote ahead in every row, and the probabilities it drew from at each place."""
+
+    ids: list[list[int]]
+    chances: list[Tensor]  # (B, V) each
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where B rows stand: the large model has read all symbols but the last, the small one has read them all."""
+
+    large: Cursor
+    small: Cursor
+    last: list[int]
+    rows: list[int]  # the text of each row
+
+    def select(self, kept: list[int], device: object) -> _Place:
+        """Only these rows."""
+        places = torch.tensor(kept, dtype=torch.long, device=device)  # type: ignore[arg-type]
+        last, rows = ([one[place] for place in kept] for one in (self.last, self.rows))
+        return _Place(self.large.select(places), self.small.select(places), last, rows)
+
+
 def drafted(
-    model: Model,
-    drafter: Model,
-    prompt: Sequence[int] | np.ndarray,
-    length: int,
+    model: LanguageModel,
+    drafter: LanguageModel,
+    prompts: Prompts,
+    config: GenerationConfig,
+    constraints: Constraints = FREE,
     *,
-    generator: Generator,
-    filters: Filters = PLAIN,
-    stop: Sequence[int] = (EOS,),
-    never: Sequence[int] = (),
     ahead: int = AHEAD,
-    tally: Tally | None = None,
-) -> Iterator[int]:
-    """Continue `prompt` by at most `length` symbols as `sample` would, with fewer reads of `model`."""
-    if drafter.config.alphabet != model.config.alphabet:
+    stats: DraftStats | None = None,
+) -> Steps:
+    """Continue every prompt `count` times as `sample` would, with fewer reads of `model`; several symbols a step."""
+    if drafter.config.vocab_size != model.config.vocab_size:
         raise ModelError("A draft must be in the symbols of the model. Fit both with the same codec.")
-    writer = _Writer(model, drafter, filters, tuple(never), generator, tally or Tally())
-    left = length
-    for symbols in writer.rounds(prompt, ahead):
-        for symbol in symbols:
-            if symbol == PAD or left == 0:
-                return
-            left -= 1
-            yield symbol
-            if symbol in stop:
-                return
+    texts: list[list[int]] = [[] for _ in range(config.count * len(prompts))]
+    writer = _Writer(
+        model, drafter, config, constraints, Luck(config, len(texts)), ahead, stats or DraftStats()
+    )
+    place = writer.begin(prompts)
+    while place.rows and config.length:
+        rows = place.rows
+        written, place = writer.round(place)
+        step: list[list[int]] = [[] for _ in texts]
+        going = []
+        for at, (row, symbols) in enumerate(zip(rows, written, strict=True)):
+            before = len(texts[row])
+            if _grow(texts[row], symbols, row, config.length, constraints):
+                going.append(at)
+            step[row] = texts[row][before:]
+        yield step
+        place = place.select(going, model.device)
+
+
+def _grow(text: list[int], symbols: Sequence[int], row: int, length: int, constraints: Constraints) -> bool:
+    """Add symbols to the text of a row until it ends; whether it goes on."""
+    for symbol in symbols:
+        if symbol == PAD:
+            return False
+        text.append(symbol)
+        if len(text) == length or constraints.end(row, text):
+            return False
+    return True
 
 
 @dataclass
 class _Writer:
-    """The large model has read all symbols but the last one; the small one has read them all."""
+    """Round after round: those symbols of a draft that are kept, and one more."""
 
-    model: Model
-    drafter: Model
-    filters: Filters
-    never: tuple[int, ...]
-    generator: Generator
-    tally: Tally
+    model: LanguageModel
+    drafter: LanguageModel
+    config: GenerationConfig
+    constraints: Constraints
+    luck: Luck
+    ahead: int
+    stats: DraftStats
 
-    def rounds(self, prompt: Sequence[int] | np.ndarray, ahead: int) -> Iterator[list[int]]:
-        """The symbols of one round after the other: those kept of a draft, and one more."""
-        ids, small = checked(self.model, prompt), begin(self.drafter, prompt)
-        state, held = self._origin(), 0
-        unread = opening(self.model, ids)
-        while True:
-            if self.model.context is not None and held + len(unread) > self.model.context:
-                state, held = self._origin(), 0
-                unread = [BOS, *ids[max(1, len(ids) - 1 - carried(self.model.context)) :]]
-            room = ahead if self.model.context is None else self.model.context - held - len(unread)
-            draft, places, chances = self._draft(small, min(ahead, room))
-            after, expected = self._read(state, unread, draft)
-            kept = self._agreed(draft, chances, expected)
-            last = self._last(expected[kept], chances[kept] if kept < len(draft) else None)
-            self._count(len(draft), kept)
-            yield [*draft[:kept], last]
-            read = [*unread, *draft[:kept]]
-            state = after if kept == len(draft) else self._rewound(after, state, read)
-            held, ids, unread = held + len(read), [*ids, *draft[:kept], last], [last]
-            small = advance(self.drafter, places[kept], FIRST_ROW, torch.tensor([last]))
+    def begin(self, prompts: Prompts) -> _Place:
+        """All rows after their prompts."""
+        ids = [checked(self.model, prompt) for prompt in prompts]
+        rows = [place for place in range(len(ids)) for _ in range(self.config.count)]
+        large, small = begin_rows(self.model, [one[:-1] for one in ids]), begin(self.drafter, ids)
+        place = _Place(large, small, [one[-1] for one in ids], list(range(len(ids))))
+        return replace(place.select(rows, self.model.device), rows=list(range(len(rows))))
 
-    def _origin(self) -> State:
-        with self.model.answering():
-            return self.model.start(1)
+    def round(self, place: _Place) -> tuple[list[list[int]], _Place]:
+        """What every row adds, and where it stands then."""
+        large = ready(self.model, place.large, padded([[one] for one in place.last], self.model.device))
+        draft = self._draft(place.small, place.rows, self._room(large))
+        read = [[last, *ids] for last, ids in zip(place.last, draft.ids, strict=True)]
+        tokens = padded(read, self.model.device)  # (B, T)
+        with self.model.inference():
+            hidden, after = self.model.read(tokens, large.state)  # (B, T, D)
+            expected = self._chances(self.model.logits(hidden).double())  # (B, T, V)
+        kept = [self._agreed(row, place.rows[row], draft, expected[row]) for row in range(len(read))]
+        last = [self._last(row, place.rows[row], kept[row], draft, expected[row]) for row in range(len(read))]
+        self._count(draft, kept)
+        short = padded([ids[: 1 + size] for ids, size in zip(read, kept, strict=True)], self.model.device)
+        if not torch.equal(short, tokens):
+            with self.model.inference():
+                after = self.model.rewound(after, large.state, short)
+        written = [[*ids[:size], one] for ids, size, one in zip(draft.ids, kept, last, strict=True)]
+        small = advance(self.drafter, place.small, place.small.rows, padded(written, self.drafter.device))
+        return written, _Place(moved(self.model, large, short, after), small, last, place.rows)
 
-    def _count(self, drafted: int, kept: int) -> None:
-        self.tally.drafted += drafted
-        self.tally.kept += kept
-        self.tally.rounds += 1
+    def _room(self, large: Cursor) -> list[int]:
+        """How many drafted symbols each row can hold after the one that is still to be read."""
+        if self.model.context is None:
+            return [self.ahead] * len(large.held)
+        return [min(self.ahead, self.model.context - held - 1) for held in large.held.tolist()]
 
-    def _chances(self, logs: Tensor) -> Tensor:
-        """Probabilities (T, V) after filters, of logs (T, V)."""
-        return self.filters(without(logs.cpu(), self.never)).double().softmax(-1)
+    def _count(self, draft: _Draft, kept: Sequence[int]) -> None:
+        self.stats.drafted += sum(map(len, draft.ids))
+        self.stats.kept += sum(kept)
+        self.stats.rounds += 1
 
-    def _draft(self, small: Cursor, ahead: int) -> tuple[list[int], list[Cursor], list[Tensor]]:
-        """Symbols written ahead, where the small model stood before each and after the last, and its chances."""
-        draft: list[int] = []
-        places, chances = [small], []
-        for _ in range(ahead):
-            chances.append(self._chances(places[-1].logits)[0])
-            draft.append(self._drawn(chances[-1]))
-            places.append(advance(self.drafter, places[-1], FIRST_ROW, torch.tensor([draft[-1]])))
-        return draft, places, chances
+    def _chances(self, logits: Tensor) -> Tensor:
+        """Probabilities (…, V) after filters, of logits (…, V)."""
+        flat = without(logits.cpu(), self.constraints.never).flatten(0, -2)  # (N, V)
+        return narrowed(flat, self.config).double().softmax(-1).view(logits.shape)
 
-    def _drawn(self, chances: Tensor) -> int:
-        luck = torch.rand(1, generator=self.generator, dtype=torch.float64)
-        return int(draw(chances.log()[None], luck)[0])
+    def _draft(self, small: Cursor, rows: Sequence[int], room: Sequence[int]) -> _Draft:
+        """As many symbols a row as there is room for; fewer where the small model comes to a dead end."""
+        draft = _Draft([[] for _ in rows], [])
+        for size in range(max(room)):
+            if size:
+                column = [ids[-1] if len(ids) == size else PAD for ids in draft.ids]
+                small = advance(
+                    self.drafter, small, small.rows, padded([[one] for one in column], self.drafter.device)
+                )
+            draft.chances.append(self._chances(small.logits))
+            for place, row in enumerate(rows):
+                if len(draft.ids[place]) == size < room[place]:
+                    symbol = self._drawn(row, draft.chances[size][place])
+                    draft.ids[place] += [symbol] if symbol != PAD else []
+        return draft
 
-    def _read(self, state: State, unread: list[int], draft: list[int]) -> tuple[State, Tensor]:
-        """The memory after the draft, and what is expected at each of its places and behind it (draft + 1, V)."""
-        with self.model.answering():
-            tokens = torch.tensor([[*unread, *draft]], device=self.model.device)
-            hidden, after = self.model.read(tokens, state)  # (1, T, D)
-            logits = self.model.logits(hidden[:, len(unread) - 1 :])[0].double()  # (draft + 1, V)
-        return after, self._chances(logits)
+    def _drawn(self, row: int, chances: Tensor) -> int:
+        return int(draw(chances.log()[None], self.luck.draw(row))[0])
 
-    def _rewound(self, after: State, before: State, read: list[int]) -> State:
-        with self.model.answering():
-            return self.model.rewound(after, before, torch.tensor([read], device=self.model.device))
+    def _agreed(self, place: int, row: int, draft: _Draft, large: Tensor) -> int:
+        """How many drafted symbols of a row are kept, `large` (T, V) being probabilities by the large model."""
+        ids = draft.ids[place]
+        for at, (symbol, luck) in enumerate(zip(ids, self.luck.draw(row, len(ids)).tolist(), strict=True)):
+            if luck * float(draft.chances[at][place, symbol]) >= float(large[at, symbol]):
+                return at
+        return len(ids)
 
-    def _agreed(self, draft: list[int], small: list[Tensor], large: Tensor) -> int:
-        """How many drafted symbols are kept."""
-        lucky = torch.rand(len(draft), generator=self.generator, dtype=torch.float64).tolist()
-        for place, (symbol, luck) in enumerate(zip(draft, lucky, strict=True)):
-            if luck * float(small[place][symbol]) >= float(large[place, symbol]):
-                return place
-        return len(draft)
-
-    def _last(self, large: Tensor, small: Tensor | None) -> int:
+    def _last(self, place: int, row: int, kept: int, draft: _Draft, large: Tensor) -> int:
         """The symbol after those kept: what the small model underrated, or, when all were kept, anything."""
-        rest = large if small is None else (large - small).clamp(min=0.0)
-        return self._drawn(rest if float(rest.sum()) > 0.0 else large)
+        if kept == len(draft.ids[place]):
+            return self._drawn(row, large[kept])
+        rest = (large[kept] - draft.chances[kept][place]).clamp(min=0.0)
+        return self._drawn(row, rest if float(rest.sum()) > 0.0 else large[kept])

@@ -2,39 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from chainrule.errors import ConfigError
+from chainrule.decode.config import GenerationConfig
 
 
-@dataclass(frozen=True, kw_only=True)
-class Filters:
-    """How to narrow a distribution before drawing from it."""
-
-    temperature: float = 1.0  # below 1 sharper, above 1 flatter, 0 the best symbol only
-    top_k: int | None = None  # only the k best symbols
-    top_p: float | None = None  # only the fewest symbols that together have this probability
-
-    def __post_init__(self) -> None:
-        if not (math.isfinite(self.temperature) and self.temperature >= 0):
-            raise ConfigError(f"The temperature must be a number from 0 up, not {self.temperature}.")
-        if self.top_k is not None and self.top_k < 1:
-            raise ConfigError(
-                f"top_k must be at least 1, not {self.top_k}. Leave it out to keep all symbols."
-            )
-        if self.top_p is not None and not 0 < self.top_p <= 1:
-            raise ConfigError(f"top_p must be above 0 and at most 1, not {self.top_p}. 1 keeps all symbols.")
-
-    def __call__(self, logits: Tensor) -> Tensor:
-        """Temperature first, then top-k, then top-p, as is the custom."""
-        logits = temperature(logits, self.temperature)
-        logits = logits if self.top_k is None else top_k(logits, self.top_k)
-        return logits if self.top_p is None else top_p(logits, self.top_p)
+def narrowed(logits: Tensor, config: GenerationConfig) -> Tensor:
+    """The logits to draw from: temperature first, then top-k, then top-p, as is the custom."""
+    logits = temperature(logits, config.temperature)
+    logits = logits if config.top_k is None else top_k(logits, config.top_k)
+    return logits if config.top_p is None else top_p(logits, config.top_p)
 
 
 def without(logits: Tensor, never: Sequence[int]) -> Tensor:

@@ -1,96 +1,94 @@
-"""Sequences drawn from a model, symbol by symbol as they come."""
+"""Sampling: many prompts at once continued by symbols drawn from the model, as they come; greedy at temperature 0."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
 import torch
 from torch import Generator, Tensor
 
-from chainrule.decode.cursor import advance, begin
-from chainrule.decode.filters import Filters, without
-from chainrule.models.base import Model
-from chainrule.symbols import EOS, PAD
+from chainrule.decode.config import FREE, Constraints, GenerationConfig
+from chainrule.decode.cursor import Prompts, advance, begin
+from chainrule.decode.filters import narrowed, without
+from chainrule.models.base import LanguageModel
+from chainrule.symbols import PAD
 
-PLAIN = Filters()
+SPARE = 8  # rows leave when one in so many has ended: to move the others costs more than to carry a few along
+
+Steps = Iterator[list[list[int]]]  # what each row adds, step by step; nothing once it has ended
+
+
+class Luck:
+    """A generator of random numbers for every row: what a row draws does not depend on its neighbours."""
+
+    def __init__(self, config: GenerationConfig, rows: int) -> None:
+        self.generators = [Generator() for _ in range(rows)]
+        for row, generator in enumerate(self.generators):
+            seed = config.from_row(row).seed
+            generator.seed() if seed is None else generator.manual_seed(int(seed))
+
+    def draw(self, row: int, count: int = 1) -> Tensor:
+        """The next numbers (count,) in [0, 1) of a row."""
+        return torch.rand(count, generator=self.generators[row], dtype=torch.float64)
+
+    def each(self, rows: Sequence[int]) -> Tensor:
+        """The next number of each of these rows."""
+        return torch.cat([self.draw(row) for row in rows]) if len(rows) > 1 else self.draw(rows[0])
 
 
 def sample(
-    model: Model,
-    prompt: Sequence[int] | np.ndarray,
-    length: int,
-    *,
-    generator: Generator,
-    filters: Filters = PLAIN,
-    stop: Sequence[int] = (EOS,),
-    never: Sequence[int] = (),
+    model: LanguageModel,
+    prompts: Prompts,
+    config: GenerationConfig,
+    constraints: Constraints = FREE,
     source: object = None,
-) -> Iterator[int]:
-    """Continue `prompt` by at most `length` symbols; a symbol of `stop` is given and ends it, `never` is not drawn."""
-    steps = sample_rows(
-        model,
-        prompt,
-        length,
-        1,
-        generator=generator,
-        filters=filters,
-        stop=stop,
-        never=never,
-        source=source,
-    )
-    return (row for [row] in steps if row != PAD)
+) -> Steps:
+    """Continue every prompt `count` times: row `count * p + c` is text c of prompt p, drawn by seed + row.
 
-
-def greedy(
-    model: Model,
-    prompt: Sequence[int] | np.ndarray,
-    length: int,
-    *,
-    stop: Sequence[int] = (EOS,),
-    never: Sequence[int] = (),
-    source: object = None,
-) -> Iterator[int]:
-    """Continue `prompt` by the best symbol each time, the lowest id of equally good ones."""
-    best = Filters(temperature=0.0)
-    return sample(
-        model,
-        prompt,
-        length,
-        generator=Generator(),
-        filters=best,
-        stop=stop,
-        never=never,
-        source=source,
-    )
-
-
-def sample_rows(
-    model: Model,
-    prompt: Sequence[int] | np.ndarray,
-    length: int,
-    rows: int,
-    *,
-    generator: Generator,
-    filters: Filters = PLAIN,
-    stop: Sequence[int] = (EOS,),
-    never: Sequence[int] = (),
-    source: object = None,
-) -> Iterator[list[int]]:
-    """Continue `prompt` in `rows` ways side by side: each step gives an id a row, PAD for rows that ended."""
-    cursor = begin(model, prompt, source).select(torch.zeros(rows, dtype=torch.long, device=model.device))
-    going, ends = torch.arange(rows), torch.tensor([PAD, *stop])
-    for left in range(length - 1, -1, -1):
-        # One number for every row, ended or not: a row's luck does not depend on when the others end.
-        luck = torch.rand(rows, generator=generator, dtype=torch.float64)
-        logits = without(cursor.logits.cpu(), never)
-        drawn = surest(logits) if filters.temperature == 0 else draw(filters(logits), luck[going])  # (going,)
-        yield torch.full((rows,), PAD).index_put((going,), drawn).tolist()
-        on = torch.isin(drawn, ends, invert=True).nonzero()[:, 0]
-        if not left or not len(on):
+    A symbol that ends a row is given and is its last.
+    """
+    first = begin(model, prompts, source)
+    cursor = first.select(first.rows.repeat_interleave(config.count))
+    texts: list[list[int]] = [[] for _ in cursor.held]
+    luck, rows = (
+        Luck(config, len(texts)),
+        list(range(len(texts))),
+    )  # which text each row of the cursor continues
+    going = [True] * len(rows)
+    for left in range(config.length - 1, -1, -1):
+        ids = _chosen(without(cursor.logits.cpu(), constraints.never), config, luck, rows)
+        step: list[list[int]] = [[] for _ in texts]
+        for place, (row, id) in enumerate(zip(rows, ids, strict=True)):
+            if going[place] and id != PAD:
+                step[row] = [id]
+                texts[row].append(id)
+            going[place] = bool(step[row]) and not constraints.end(row, texts[row])
+        yield step
+        if not left or not any(going):
             return
-        going = going[on]
-        cursor = advance(model, cursor, on.to(model.device), drawn[on].to(model.device))
+        kept = _staying(going)
+        read = torch.tensor([ids[place] if going[place] else PAD for place in kept], device=model.device)
+        cursor = advance(model, cursor, torch.tensor(kept, device=model.device), read[:, None])
+        rows, going = [rows[place] for place in kept], [going[place] for place in kept]
+
+
+def joined(steps: Steps) -> list[list[int]]:
+    """All that each row adds."""
+    return [[id for part in parts for id in part] for parts in zip(*steps, strict=True)]
+
+
+def _chosen(logits: Tensor, config: GenerationConfig, luck: Luck, rows: Sequence[int]) -> list[int]:
+    """The next symbol after logits (B, V) of these rows; PAD where none is possible."""
+    if config.temperature == 0:
+        return surest(logits).tolist()
+    return draw(narrowed(logits, config), luck.each(rows)).tolist()
+
+
+def _staying(going: Sequence[bool]) -> list[int]:
+    """The places of rows that stay: of those still going, or of all while few have ended."""
+    if (len(going) - sum(going)) * SPARE < len(going):
+        return list(range(len(going)))
+    return [place for place, on in enumerate(going) if on]
 
 
 def surest(logits: Tensor) -> Tensor:

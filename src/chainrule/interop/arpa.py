@@ -26,15 +26,17 @@ from chainrule.codecs.events import Events
 from chainrule.codecs.vocabulary import Vocabulary, VocabularyConfig
 from chainrule.codecs.words import Words, WordsConfig
 from chainrule.errors import ConfigError, DataError, ModelError, suggest
-from chainrule.files import new_file
-from chainrule.interop.closure import Table, closed_trie
+from chainrule.interop.closure import NgramTable, closed_trie, possible
 from chainrule.models.ngram import Ngram, NgramConfig
 from chainrule.progress import progress
+from chainrule.store.files import new_file
 from chainrule.symbols import BOS, EOS, FIRST, MASK, PAD, SPECIALS, UNK
 
 TEN = math.log(10)
 SLACK = 1e-4  # what rounding may put above a probability of 1
 NEVER = -99.0  # how the format writes the logarithm of zero
+UNLISTED = -100.0  # what KenLM gives unknown words where the file has no <unk>
+NO_UNKNOWN = "the file has no <unk>: unknown words get the log10 probability -100, as in KenLM"
 ROWS = 1 << 16  # n-grams written at a time
 SEPARATORS = "\0\t\n\v\f\r "  # what readers of the format take for the end of a word
 CODECS: dict[str, tuple[type[Any], type[Any]]] = {
@@ -69,7 +71,7 @@ def export_arpa(model: Ngram, codec: Codec, path: Path) -> int:
 
 def _names(codec: Codec) -> np.ndarray:
     """How each id is written; a symbol of the data must not look like a special one."""
-    names = [_escaped(piece) for piece in codec.pieces(range(codec.size))]
+    names = [_escaped(piece) for piece in codec.tokens(range(codec.size))]
     clash = set(names[FIRST:]) & set(SPECIALS)
     if clash:
         raise ModelError(
@@ -123,26 +125,28 @@ def _writing(path: Path) -> Iterator[TextIO]:
 
 
 def import_arpa(path: Path, codec: str = "words") -> tuple[Ngram, Codec]:
-    """Read a model that any toolkit wrote, and the vocabulary that goes with it; `codec` says what its words are."""
+    """Read a model that any toolkit wrote, and the vocabulary that goes with it; `codec` says what its words are.
+
+    What had to be made up is in the model's `notes`.
+    """
     if codec not in CODECS:
         raise ConfigError(f"The symbols of an ARPA file cannot be {codec!r}. {suggest(codec, CODECS)}")
     with _reading(path) as file, progress("reading ARPA") as advance:
         lines = _Lines(file, path)
         sizes = _header(lines)
-        unigrams, numbers = _read_unigrams(lines, sizes[0])
+        unigrams, numbers, listed = _read_unigrams(lines, sizes[0])
         tables = [unigrams]
         for n in range(2, len(sizes) + 1):
             tables.append(_read_table(lines, n, sizes[n - 1], numbers))
             advance(sizes[n - 1])
-    has_unknown = bool(unigrams.logs[np.flatnonzero(unigrams.symbols[:, 0] == UNK)[0]] > NEVER * TEN + 1)
-    alphabet = _alphabet(
-        codec, [word for word, number in numbers.items() if number >= FIRST], has_unknown, path
-    )
-    config = NgramConfig(alphabet=alphabet.size, silent=alphabet.silent, order=len(sizes), imported=True)
-    return Ngram(config, closed_trie(tables, alphabet.size)), alphabet
+    has_unknown = bool(np.isfinite(possible(unigrams.logs[unigrams.symbols[:, 0] == UNK])).all())
+    made = _codec(codec, [word for word, number in numbers.items() if number >= FIRST], has_unknown, path)
+    notes = () if listed else (NO_UNKNOWN,)
+    config = NgramConfig(vocab_size=made.size, suppressed=made.suppressed, order=len(sizes), imported=True)
+    return Ngram(config, closed_trie(tables, made.size), notes), made
 
 
-def _alphabet(name: str, words: list[bytes], has_unknown: bool, path: Path) -> Codec:
+def _codec(name: str, words: list[bytes], has_unknown: bool, path: Path) -> Codec:
     """A codec with the words of the file, in their order."""
     kind, settings = CODECS[name]
     symbols = words if name == "words" else [_unescaped(word) for word in words]
@@ -293,9 +297,10 @@ def _checked(lines: _Lines, n: int, logs: list[float], weights: list[float]) -> 
     return np.minimum(found, 0.0) * TEN, backs * TEN
 
 
-def _read_unigrams(lines: _Lines, size: int) -> tuple[Table, dict[bytes, int]]:
+def _read_unigrams(lines: _Lines, size: int) -> tuple[NgramTable, dict[bytes, int], bool]:
+    """The words with their ids, and whether <unk> is one of them."""
     numbers = {SPECIALS[special].encode(): special for special in (BOS, EOS, UNK)}
-    ids: dict[int, tuple[float, float]] = dict.fromkeys((BOS, EOS, UNK), (NEVER * TEN, 0.0))
+    ids = {BOS: (NEVER * TEN, 0.0), EOS: (NEVER * TEN, 0.0), UNK: (UNLISTED * TEN, 0.0)}
     listed = set()
     for words, some, weights in _entries(lines, 1, size):
         logs, backs = _checked(lines, 1, some, weights)
@@ -307,7 +312,8 @@ def _read_unigrams(lines: _Lines, size: int) -> tuple[Table, dict[bytes, int]]:
             ids[numbers.setdefault(word, FIRST + len(numbers) - 3)] = (log, weight)
     numbers |= {spelt: numbers[word] for spelt, word in SPELT.items()}
     values = np.array(list(ids.values()))
-    return Table(np.array(list(ids), np.int32)[:, None], values[:, 0], values[:, 1]), numbers
+    table = NgramTable(np.array(list(ids), np.int32)[:, None], values[:, 0], values[:, 1])
+    return table, numbers, SPECIALS[UNK].encode() in listed
 
 
 SPELT = {b"<S>": b"<s>", b"</S>": b"</s>", b"<UNK>": b"<unk>"}  # as some toolkits write them
@@ -320,7 +326,7 @@ def _room(lines: _Lines, size: int, n: int) -> tuple[np.ndarray, np.ndarray, np.
         raise lines.error(f"{size} {n}-grams are announced, more than memory holds.") from None
 
 
-def _read_table(lines: _Lines, n: int, size: int, numbers: dict[bytes, int]) -> Table:
+def _read_table(lines: _Lines, n: int, size: int, numbers: dict[bytes, int]) -> NgramTable:
     symbols, logs, backs = _room(lines, size, n)
     done = 0
     for words, some, weights in _entries(lines, n, size):
@@ -334,4 +340,4 @@ def _read_table(lines: _Lines, n: int, size: int, numbers: dict[bytes, int]) -> 
             raise where from None
         logs[done:stop], backs[done:stop] = _checked(lines, n, some, weights)
         done = stop
-    return Table(symbols, logs, backs)
+    return NgramTable(symbols, logs, backs)

@@ -18,7 +18,7 @@ from chainrule.symbols import BOS, MASK, PAD
 
 
 @dataclass(frozen=True)
-class Table:
+class NgramTable:
     """N-grams of one length; `logs` is NaN where a probability is still to be found by backing off."""
 
     symbols: np.ndarray  # (rows, n) int32
@@ -26,21 +26,21 @@ class Table:
     backoff: np.ndarray  # (rows,) natural log-weights
 
 
-def closed_trie(tables: list[Table], alphabet: int) -> dict[str, np.ndarray]:
+def closed_trie(tables: list[NgramTable], vocab_size: int) -> dict[str, np.ndarray]:
     """The arrays of an n-gram model from its tables, by length."""
-    full = [_dense(tables[0], alphabet), *(_sorted(table) for table in _closed(tables[1:]))]
+    full = [_dense(tables[0], vocab_size), *(_sorted(table) for table in _closed(tables[1:]))]
     sizes = np.array([0, 0, *(len(table.logs) for table in full[1:])])
-    levels = np.cumsum([0, 1, alphabet, *sizes[2:]])
+    levels = np.cumsum([0, 1, vocab_size, *sizes[2:]])
     trie = empty_trie(levels, Space())
     for n, table in enumerate(full[1:], 2):
         trie.word[trie.level(n)] = table.symbols[:, -1]
-        trie.child[trie.level(n - 1)] = levels[n] + _first_rows(table, full[n - 2], alphabet)
+        trie.child[trie.level(n - 1)] = levels[n] + _first_rows(table, full[n - 2], vocab_size)
     fan = (
-        np.bincount(full[1].symbols[:, 0], minlength=alphabet)
+        np.bincount(full[1].symbols[:, 0], minlength=vocab_size)
         if len(full) > 1
-        else np.zeros(alphabet, np.int64)
+        else np.zeros(vocab_size, np.int64)
     )
-    seal(trie, np.zeros(alphabet, np.int64), fan, Space())
+    seal(trie, np.zeros(vocab_size, np.int64), fan, Space())
     logs, backoff = np.zeros(len(trie.word), np.float32), np.zeros(trie.contexts, np.float32)
     for n, table in enumerate(full, 1):
         level = trie.level(n)
@@ -57,27 +57,27 @@ def _parent_weights(child: np.ndarray, backoff: np.ndarray, level: slice) -> np.
     return backoff[parents]
 
 
-def _dense(table: Table, alphabet: int) -> Table:
-    """Single symbols by id; those not listed are impossible."""
-    logs, backoff = np.full(alphabet, -np.inf), np.zeros(alphabet)
+def _dense(table: NgramTable, vocab_size: int) -> NgramTable:
+    """Single symbols by id; those not listed have probability zero."""
+    logs, backoff = np.full(vocab_size, -np.inf), np.zeros(vocab_size)
     ids = table.symbols[:, 0]
-    logs[ids], backoff[ids] = _possible(table.logs), _possible(table.backoff)
-    return Table(np.arange(alphabet, dtype=np.int32)[:, None], logs, backoff)
+    logs[ids], backoff[ids] = possible(table.logs), possible(table.backoff)
+    return NgramTable(np.arange(vocab_size, dtype=np.int32)[:, None], logs, backoff)
 
 
-def _possible(logs: np.ndarray) -> np.ndarray:
-    """-99 (base 10) is how the format writes the logarithm of zero."""
-    return np.where(logs <= -98.9 * np.log(10), -np.inf, logs)
+def possible(logs: np.ndarray) -> np.ndarray:
+    """-99 (base 10) is how the format writes the logarithm of zero; what is less, is less."""
+    return np.where(np.abs(logs / np.log(10) + 99) < 0.1, -np.inf, logs)
 
 
-def _closed(tables: list[Table]) -> list[Table]:
+def _closed(tables: list[NgramTable]) -> list[NgramTable]:
     """The same tables, lengths 2 and more, with every missing beginning and ending added."""
-    closed = [Table(table.symbols, _possible(table.logs), _possible(table.backoff)) for table in tables]
+    closed = [NgramTable(table.symbols, possible(table.logs), possible(table.backoff)) for table in tables]
     for at in range(len(closed) - 1, 0, -1):
         longer, table = closed[at].symbols, closed[at - 1]
         missing = _missing(table.symbols, np.concatenate([longer[:, :-1], longer[:, 1:]]))
         if len(missing):
-            closed[at - 1] = Table(
+            closed[at - 1] = NgramTable(
                 np.concatenate([table.symbols, missing]),
                 np.concatenate([table.logs, np.full(len(missing), np.nan)]),
                 np.concatenate([table.backoff, np.zeros(len(missing))]),
@@ -94,20 +94,20 @@ def _missing(rows: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     return found[fresh & (order >= len(rows))]
 
 
-def _sorted(table: Table) -> Table:
+def _sorted(table: NgramTable) -> NgramTable:
     order = np.lexsort(table.symbols.T[::-1])
     symbols = table.symbols[order]
     if len(symbols) > 1 and (symbols[1:] == symbols[:-1]).all(1).any():
         raise DataError(
             f"A {symbols.shape[1]}-gram stands twice in the file. Write the model again without it."
         )
-    return Table(symbols, table.logs[order], table.backoff[order])
+    return NgramTable(symbols, table.logs[order], table.backoff[order])
 
 
-def _first_rows(table: Table, parents: Table, alphabet: int) -> np.ndarray:
+def _first_rows(table: NgramTable, parents: NgramTable, vocab_size: int) -> np.ndarray:
     """The row of each parent's first child, parents and children both being sorted."""
     if parents.symbols.shape[1] == 1:
-        return np.searchsorted(table.symbols[:, 0], np.arange(alphabet))
+        return np.searchsorted(table.symbols[:, 0], np.arange(vocab_size))
     both = np.concatenate([parents.symbols, table.symbols[:, :-1]])
     kind = np.concatenate([np.zeros(len(parents.symbols), np.int8), np.ones(len(table.symbols), np.int8)])
     order = np.lexsort([kind, *both.T[::-1]])

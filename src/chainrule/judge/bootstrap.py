@@ -1,7 +1,7 @@
-"""How sure a figure is: 95 % intervals, and whether two models really differ, by drawing held-out sequences again.
+"""Bootstrap: 95 % confidence intervals, and whether two models really differ, by drawing held-out sequences again.
 
 Bits per byte or symbol are a ratio of two sums over sequences. So whole sequences are drawn with replacement and both
-sums are taken anew, which respects that symbols of one sequence hang together. Of two models the difference is drawn,
+sums are taken again, which respects that symbols of one sequence hang together. Of two models the difference is drawn,
 sequence by sequence: what is hard for both cancels out.
 """
 
@@ -46,7 +46,7 @@ class Difference(Interval):
 def interval(bits: np.ndarray, sizes: np.ndarray, seed: int = 1) -> Interval:
     """Bits per unit of sequences that cost `bits` (S,) and have `sizes` (S,) units, bytes or symbols.
 
-    What was impossible once can be so again: then the figure is infinite, and both ends are. One sequence says nothing
+    Where a symbol had probability zero, the figure is infinite, and both ends are. One sequence says nothing
     about others: from 0 to infinite.
     """
     bits, sizes = _checked(bits, sizes)
@@ -58,7 +58,7 @@ def interval(bits: np.ndarray, sizes: np.ndarray, seed: int = 1) -> Interval:
 def difference(bits: np.ndarray, others: np.ndarray, sizes: np.ndarray, seed: int = 1) -> Difference:
     """How many bits per unit more than another model, which needs `others` (S,) for the same sequences.
 
-    Of two models that both met the impossible nothing can be said: 0, from -infinite to infinite.
+    Of two models that both gave a symbol probability zero nothing can be said: 0, from -infinite to infinite.
     """
     bits, sizes = _checked(bits, sizes)
     others, _ = _checked(others, sizes)
@@ -101,7 +101,7 @@ def _checked(bits: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarra
     if bits.ndim != 1 or bits.shape != sizes.shape:
         raise ModelError(f"One size for each sequence was expected, not {sizes.shape} for {bits.shape}.")
     if np.isnan(bits).any():
-        raise ModelError("Bits were expected, not NaN: the model diverged. Fit it anew.")
+        raise ModelError("Bits were expected, not NaN: the model diverged. Fit it again.")
     if not sizes.sum() > 0 or not (sizes >= 0).all():
         raise DataError("There is nothing to judge: the held-out part has no symbols. Hold out more.")
     return bits, sizes

@@ -26,7 +26,7 @@ SEED = 1
 
 
 @dataclass(frozen=True)
-class Curve:
+class LearningCurve:
     """bits = floor + scale * symbols ** -power; a curve that does not fall has the scale 0."""
 
     floor: float  # what no amount of data goes below
@@ -66,10 +66,10 @@ class Crossing:
     symbols: float
     low: float  # not below the smallest size that is compared
     high: float  # infinite: maybe never
-    measured: bool  # whether both were measured around there; otherwise it is a prophecy
+    measured: bool  # whether both were measured around there; otherwise it is an extrapolation
 
 
-def fitted(points: Iterable[tuple[float, float]], seed: int = SEED) -> Curve | None:
+def fitted(points: Iterable[tuple[float, float]], seed: int = SEED) -> LearningCurve | None:
     """The curve through (symbols, bits); with two sizes its floor is 0, with fewer there is none."""
     sound = sorted((float(n), float(bits)) for n, bits in points if n > 0 and math.isfinite(bits))
     symbols, bits = _sizes(sound)
@@ -81,7 +81,7 @@ def fitted(points: Iterable[tuple[float, float]], seed: int = SEED) -> Curve | N
     else:
         best, draws = _several(symbols, bits, rng)
     floor, scale, power = best.tolist()
-    return Curve(floor, scale, power, tuple(sound), draws)
+    return LearningCurve(floor, scale, power, tuple(sound), draws)
 
 
 def _sizes(points: Sequence[tuple[float, float]]) -> tuple[np.ndarray, np.ndarray]:
@@ -153,7 +153,7 @@ def _lines(shapes: np.ndarray, bits: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return floor, scale, error
 
 
-def crossing(first: Curve, second: Curve) -> Crossing | None:
+def crossing(first: LearningCurve, second: LearningCurve) -> Crossing | None:
     """From how much data on the first, worse with little, is better than the second.
 
     None where that does not happen up to 1,000 times the data measured, or happens in less than half of the draws.

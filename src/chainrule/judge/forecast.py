@@ -1,8 +1,8 @@
-"""Forecasts of the next value, from a model over bins of numbers, beside what anybody could have guessed.
+"""Forecasts of the next value from a model over bins, judged beside naive and seasonal-naive baselines.
 
 Before every held-out value a model has said how probable each bin is. That gives quantiles: the median is a forecast,
-and between the lowest and the highest tenth should lie 80 of 100 values. Two rivals know no model at all: the last
-value again, and the value one season ago.
+and between the lowest and the highest tenth should lie 80 of 100 values. Two baselines know no model at all: the
+last value again, and the value one season ago.
 """
 
 from __future__ import annotations
@@ -14,21 +14,14 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from chainrule.errors import DataError, ModelError
-from chainrule.models.base import (
-    BATCH,
-    CHUNK,
-    LONG,
-    WARM,
-    WINDOW,
-    Model,
-    in_batches,
-    sequences,
-    stretches,
-)
-from chainrule.symbols import BOS, FIRST, PAD
+from chainrule.models.base import BATCH, CHUNK, LanguageModel
+from chainrule.models.windows import WINDOW, TokenWindow, read_windows
+from chainrule.symbols import BOS, FIRST
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from chainrule.models.state import State
 
 LEVELS = (0.1, 0.5, 0.9)
 LAGS = 1000  # the longest season looked for
@@ -52,7 +45,7 @@ class Binned(Protocol):
 
 
 @dataclass(frozen=True)
-class Foresight:
+class ForecastScore:
     """How near forecasts came, each figure over the same held-out values: all but the first of each sequence."""
 
     mae: float  # mean absolute error of the median
@@ -65,9 +58,9 @@ class Foresight:
     count: int  # how many values were forecast
 
 
-def foresight(
-    model: Model, ids: np.ndarray, values: np.ndarray, bins: Binned, season: int | None = None
-) -> Foresight:
+def forecast_score(
+    model: LanguageModel, ids: np.ndarray, values: np.ndarray, bins: Binned, season: int | None = None
+) -> ForecastScore:
     """Judge forecasts of `values`, the numbers of flat sequences `ids` before they were put into bins."""
     held = np.asarray(values, np.float64)
     lengths = _lengths(np.asarray(ids), len(held))
@@ -77,7 +70,7 @@ def foresight(
         raise DataError("Forecasts are judged from the second value of a sequence on, and none has two.")
     low, middle, high = quantiles(model, ids, bins)[known].T
     truth = held[known]
-    return Foresight(
+    return ForecastScore(
         mae=_error(middle, truth),
         coverage=float(((low <= truth) & (truth <= high)).mean()),
         naive_mae=_error(naive[known], truth),
@@ -88,7 +81,7 @@ def foresight(
 
 
 def quantiles(
-    model: Model, ids: np.ndarray, bins: Binned, levels: Sequence[float] = LEVELS, batch: int = BATCH
+    model: LanguageModel, ids: np.ndarray, bins: Binned, levels: Sequence[float] = LEVELS, batch: int = BATCH
 ) -> np.ndarray:
     """What was expected before each value of flat sequences `BOS … EOS`: (values, levels), in units of the data.
 
@@ -97,62 +90,38 @@ def quantiles(
     ids = np.asarray(ids)
     found = np.empty((len(ids), len(levels)))
     edges, middles = np.asarray(bins.edges, np.float64), np.asarray(bins.values, np.float64)
-    with model.answering():
+    with model.inference():
         for places, logits in distributions(model, ids, batch):
             chances = _chances(logits[:, FIRST : FIRST + len(middles)])
             found[places] = _inverse(chances, edges, middles, levels)
     return found[ids >= FIRST]
 
 
-def distributions(model: Model, ids: np.ndarray, batch: int = BATCH) -> Iterator[tuple[np.ndarray, Tensor]]:
-    """Places (n,) of values in flat sequences, and the logits (n, V) before each; together they are all values.
-
-    Rows are read by the rules of `score_ids`: side by side, in windows, and anew where a model can hold no more.
-    """
+def distributions(
+    model: LanguageModel, ids: np.ndarray, batch: int = BATCH
+) -> Iterator[tuple[np.ndarray, Tensor]]:
+    """Places (n,) of values in flat sequences, and the logits (n, V) before each; together they are all values."""
     if model.reads != "left":
         raise ModelError(
             "Forecasts come from models that read left to right. This one sees what comes after a value."
         )
-    carry = bool(getattr(model.config, "carry", False))
-    begin, fresh, length = _carried(len(ids)) if carry else _apart(model, ids)
-    for rows in in_batches(np.argsort(length, kind="stable"), batch):
-        yield from _read(model, ids, begin[rows, None], fresh[rows, None], length[rows, None], not carry)
+    width = min(WINDOW, max(1, CHUNK // (batch * model.config.vocab_size)))
+
+    def read(window: TokenWindow, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        return model.read(tokens, state)
+
+    for window, hidden in read_windows(model, ids, read, batch, width):  # (B, T, D)
+        wanted = window.wanted & (ids[window.places] >= FIRST)
+        if wanted.any():
+            chosen = hidden[_mask(wanted, hidden)]  # (n, D)
+            yield window.places[wanted], model.logits(chosen[None])[0]
 
 
-def _apart(model: Model, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Where rows begin, what is read again and how long they are (rows,), each sequence by itself."""
-    starts, lengths = sequences(ids)
-    long = model.context is None and lengths.max(initial=0) > LONG
-    cut = stretches(lengths - 1, LONG, WARM) if long else stretches(lengths - 1, model.context)
-    return starts[cut.sequence] + cut.offset, cut.fresh, cut.length
-
-
-def _carried(size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The same where memory goes on from sequence to sequence."""
-    begin = np.arange(0, max(1, size - 1 - WARM), LONG - WARM)
-    return begin, np.where(begin > 0, WARM, 0), np.minimum(LONG, size - 1 - begin)
-
-
-def _read(
-    model: Model, ids: np.ndarray, begin: np.ndarray, fresh: np.ndarray, length: np.ndarray, anew: bool
-) -> Iterator[tuple[np.ndarray, Tensor]]:
-    """The values of some rows (B, 1), window by window; `anew`: each row begins as if with BOS."""
+def _mask(wanted: np.ndarray, hidden: Tensor) -> Tensor:
+    """A choice of places (B, T) where the hidden vectors live."""
     import torch
 
-    state = model.start(len(begin))
-    longest = int(length.max(initial=0))
-    width = min(WINDOW, max(1, CHUNK // (len(begin) * model.config.alphabet)))
-    for column in range(0, longest, width):
-        columns = np.arange(column, min(column + width, longest))[None]
-        real = columns < length  # (B, T)
-        place = np.where(real, begin + columns, 0)
-        read = np.where((columns == 0) & anew, BOS, ids[place])
-        tokens = torch.as_tensor(np.where(real, read, PAD), dtype=torch.long, device=model.device)
-        hidden, state = model.read(tokens, state)  # (B, T, D)
-        wanted = real & (columns >= fresh) & (ids[np.where(real, place + 1, 0)] >= FIRST)
-        if wanted.any():
-            chosen = hidden[torch.as_tensor(wanted, device=hidden.device)]  # (n, D)
-            yield place[wanted] + 1, model.logits(chosen[None])[0]
+    return torch.as_tensor(wanted, device=hidden.device)
 
 
 def _chances(logits: Tensor) -> np.ndarray:
@@ -209,7 +178,7 @@ def _error(forecasts: np.ndarray, truth: np.ndarray) -> float:
 
 
 def season(values: np.ndarray, lengths: Sequence[int] | np.ndarray | None = None) -> int | None:
-    """After how many steps values come round, from sequences of these lengths; None if they do not.
+    """The season (period) of values, in steps, from sequences of these lengths; None if they have none.
 
     It is a distance at which values are more alike than at shorter ones, and at two and three times that distance too:
     chance rarely comes round three times.
@@ -239,7 +208,7 @@ def _shortest(alike: np.ndarray, lags: np.ndarray) -> int | None:
 
 
 def _correlations(parts: Sequence[np.ndarray], most: int) -> np.ndarray:
-    """How alike values are (most,) that lie 0, 1, 2 … steps apart, over all sequences, trends left out.
+    """Autocorrelation (most,) at lags 0, 1, 2 …, over all sequences, trends left out.
 
     Sums are divided by how many values there are, not by how many pairs: few pairs prove little.
     """
@@ -251,7 +220,7 @@ def _correlations(parts: Sequence[np.ndarray], most: int) -> np.ndarray:
 
 
 def _level(values: np.ndarray) -> np.ndarray:
-    """Values without their mean and their straight trend."""
+    """Detrended values: without their mean and their linear trend."""
     around = values - values.mean() if len(values) else values
     steps = np.arange(len(values)) - (len(values) - 1) / 2
     slope = (around @ steps) / max(1.0, steps @ steps)

@@ -1,4 +1,4 @@
-"""How well a model foresaw some sequences, on one scale for all models."""
+"""Log-likelihood of sequences: perplexity and bits, on one scale for all models."""
 
 from __future__ import annotations
 
@@ -9,10 +9,19 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from chainrule.errors import ModelError
-from chainrule.models.base import BATCH, Model
+from chainrule.models.base import BATCH, LanguageModel
 from chainrule.symbols import BOS, UNK
 
 LOG2 = math.log(2.0)
+FIGURES = (
+    "perplexity",
+    "bits_per_symbol",
+    "bits_per_byte",
+    "symbols",
+    "unknown",
+    "log2prob",
+    "perplexity_known",
+)
 PIECE = 1 << 20  # positions scored at once; a longer sequence is still scored whole
 
 
@@ -20,11 +29,11 @@ PIECE = 1 << 20  # positions scored at once; a longer sequence is still scored w
 class Score:
     """Sums over sequences, from which every figure is made: scores add up, nothing is averaged twice."""
 
-    log2prob: float = 0.0  # -inf when something impossible happened
+    log2prob: float = 0.0  # -inf when a symbol had probability zero
     symbols: int = 0  # predicted ones: end symbols count, BOS does not
     bytes: int = 0  # of the original text
-    unknown: int = 0  # symbols the alphabet lacks
-    impossible: int = 0  # symbols the model gave probability zero
+    unknown: int = 0  # symbols the vocabulary lacks
+    zero_probability: int = 0  # symbols the model gave probability zero
     known_log2prob: float = 0.0  # of the symbols that are not UNK
     known: int = 0  # how many those are
 
@@ -33,7 +42,7 @@ class Score:
 
     @property
     def bits(self) -> float:
-        """What writing these sequences down would cost."""
+        """Total cross-entropy in bits."""
         return 0.0 - self.log2prob
 
     @property
@@ -45,19 +54,23 @@ class Score:
     def bits_per_byte(self) -> float:
         """Cross-entropy per byte of the original text; 0 of nothing.
 
-        It is one scale for all alphabets that can write the text down: what `unknown` counts is never spelled.
+        It is one scale for all codecs that can write the text down: what `unknown` counts is never spelled.
         """
         return _share(self.bits, self.bytes)
 
     @property
     def perplexity(self) -> float:
-        """Among how many equally likely symbols the model hesitated; infinite if the impossible happened."""
+        """2 ** bits per symbol: among how many equally likely symbols the model hesitated."""
         return _power(self.bits_per_symbol)
 
     @property
     def perplexity_known(self) -> float:
         """Perplexity without the unknown symbols, a literal `<unk>` included, as KenLM prints it too."""
         return _power(_share(0.0 - self.known_log2prob, self.known))
+
+    def figures(self) -> dict[str, float]:
+        """As plain numbers by name, for cards and scripts."""
+        return {name: getattr(self, name) for name in FIGURES}
 
 
 def _power(bits: float) -> float:
@@ -74,7 +87,7 @@ def _share(total: float, count: int) -> float:
 
 
 def score_ids(
-    model: Model,
+    model: LanguageModel,
     ids: np.ndarray,
     bytes: int = 0,
     unknown: int = 0,
@@ -89,7 +102,7 @@ def score_ids(
     return total
 
 
-def taste(ids: np.ndarray, most: int, parts: int = 16) -> np.ndarray:
+def subsample(ids: np.ndarray, most: int, parts: int = 16) -> np.ndarray:
     """About `most` ids from places spread evenly over all, whole sequences where they are short."""
     if most >= len(ids):
         return ids
@@ -108,11 +121,11 @@ def taste(ids: np.ndarray, most: int, parts: int = 16) -> np.ndarray:
 def measure(ids: np.ndarray, logs: np.ndarray) -> Score:
     """The sums over natural log-probabilities, one per position of `ids`."""
     total = float(logs.sum(dtype=np.float64))
-    impossible = 0 if math.isfinite(total) else _impossible(logs)
+    zero_probability = 0 if math.isfinite(total) else _zeros(logs)
     symbols, unknown = len(ids) - int(np.count_nonzero(ids == BOS)), ids == UNK
     unknowns = int(np.count_nonzero(unknown))
     known = float(logs[~unknown].sum(dtype=np.float64)) if unknowns else total
-    return Score(total / LOG2, symbols, 0, 0, impossible, known / LOG2, symbols - unknowns)
+    return Score(total / LOG2, symbols, 0, 0, zero_probability, known / LOG2, symbols - unknowns)
 
 
 def measure_each(ids: np.ndarray, logs: np.ndarray) -> list[Score]:
@@ -120,25 +133,25 @@ def measure_each(ids: np.ndarray, logs: np.ndarray) -> list[Score]:
     starts = np.flatnonzero(ids == BOS)
     if not len(starts):
         return []
-    _impossible(logs)  # refuses NaN
+    _zeros(logs)  # refuses NaN
     spelled = ids != UNK
     floats = [logs.astype(np.float64), np.where(spelled, logs, 0.0)]
     counts = [ids != BOS, np.isneginf(logs), spelled & (ids != BOS)]
     totals, sure = (np.add.reduceat(one, starts) / LOG2 for one in floats)
-    symbols, impossible, known = (np.add.reduceat(one.astype(np.int64), starts) for one in counts)
-    columns = (one.tolist() for one in (totals, symbols, impossible, sure, known))
+    symbols, zero_probability, known = (np.add.reduceat(one.astype(np.int64), starts) for one in counts)
+    columns = (one.tolist() for one in (totals, symbols, zero_probability, sure, known))
     return [
         Score(total, size, 0, 0, zero, some, left)
         for total, size, zero, some, left in zip(*columns, strict=True)
     ]
 
 
-def _impossible(logs: np.ndarray) -> int:
+def _zeros(logs: np.ndarray) -> int:
     """How many symbols have probability zero; NaN is nobody's probability."""
     if np.isnan(logs).any():
         where = int(np.flatnonzero(np.isnan(logs))[0])
         raise ModelError(
-            f"A log-probability was expected at position {where}, not NaN: the model diverged. Fit it anew."
+            f"A log-probability was expected at position {where}, not NaN: the model diverged. Fit it again."
         )
     return int(np.isneginf(logs).sum())
 

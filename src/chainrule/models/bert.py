@@ -1,7 +1,7 @@
-"""The family `bert`: every symbol looks at all others, and hidden ones are guessed (Devlin et al. 2019).
+"""The family `bert`: a bidirectional Transformer encoder that predicts masked symbols (Devlin et al. 2019).
 
-Two sentences are read as `BOS a EOS b EOS`; what stands after the first EOS belongs to the second one. At the place
-of BOS a pair may be asked for whether its second sentence FOLLOWS the first or is a STRANGER.
+Two sentences are read as `BOS a EOS b EOS`; what stands after the first EOS belongs to the second one, and a pair may
+be asked whether its second sentence follows the first.
 """
 
 from __future__ import annotations
@@ -15,25 +15,24 @@ from torch import Tensor, nn
 
 from chainrule.config import option
 from chainrule.errors import ModelError
-from chainrule.models.base import ModelConfig, State
-from chainrule.models.gpt import TransformerConfig, begin
-from chainrule.models.neural import Speaker
+from chainrule.models.base import ModelConfig
+from chainrule.models.gpt import TransformerConfig, init_weights
+from chainrule.models.neural import NeuralLanguageModel
 from chainrule.models.registry import register
 from chainrule.models.sizing import transformer
-from chainrule.nn.attention import ACTIVATIONS, Blocks, Sight
+from chainrule.models.state import State
+from chainrule.nn import tap
+from chainrule.nn.attention import ACTIVATIONS, BlockStack, padding_mask
 from chainrule.nn.product import Linear
-from chainrule.symbols import EOS, PAD, STRANGER
+from chainrule.symbols import EOS, PAD
 
 
 @dataclass(frozen=True, kw_only=True)
 class BertConfig(TransformerConfig):
     """A Transformer that reads both ways."""
 
-    activation: str = option("gelu", "inside a layer", choices=tuple(ACTIVATIONS))
-    epsilon: float = option(1e-12, "keeps norms from dividing by nothing", low=0.0)
-    hidden_share: float = option(0.15, "share of symbols to be guessed while training", low=0.01, high=0.9)
-    whole_words: bool = option(False, "hide all pieces of a word together")
-    pairs: bool = option(False, "learn to tell, too, whether one sequence follows another")
+    activation: str = option("gelu", "activation of the MLP", choices=tuple(ACTIVATIONS))
+    epsilon: float = option(1e-12, "epsilon of layer norm", low=0.0)
 
 
 @dataclass(frozen=True)
@@ -44,31 +43,31 @@ class BertState(State):
 
 
 @register("bert")
-class Bert(Speaker):
+class Bert(NeuralLanguageModel):
     """x = norm(x + attention(x)), x = norm(x + mlp(x)), layer after layer, seeing both sides."""
 
     Config: ClassVar[type[ModelConfig]] = BertConfig
+    task: ClassVar[str] = "masked"
     reads: ClassVar[Literal["left", "both"]] = "both"
     config: BertConfig
     sizes = staticmethod(transformer)
 
     def __init__(self, config: BertConfig) -> None:
         config.check()
-        super().__init__(config, config.width)
+        mlm = MaskedHead(config.width, config.activation, config.epsilon)
+        super().__init__(config, config.width, projection=mlm)
         self.context = config.context
-        self.places = nn.Embedding(config.context, config.width)
-        self.sides = nn.Embedding(2, config.width)
+        self.positions = nn.Embedding(config.context, config.width)
+        self.segments = nn.Embedding(2, config.width)
         self.norm = nn.LayerNorm(config.width, config.epsilon)
-        self.blocks = Blocks(config.block(first=False) for _ in range(config.layers))
-        self.guess = Linear(config.width, config.width)
-        self.guess_norm = nn.LayerNorm(config.width, config.epsilon)
+        self.blocks = BlockStack(config.block(pre_norm=False) for _ in range(config.layers))
         self.pool = Linear(config.width, config.width)
-        self.follows = Linear(config.width, 2)
-        self.apply(begin)
+        self.next_sentence = Linear(config.width, 2)
+        self.apply(init_weights)
 
     @classmethod
     def tiny(cls, seed: int = 0) -> Self:
-        return cls.seeded(BertConfig(alphabet=9, layers=2, width=8, heads=2, context=12), seed)
+        return cls.seeded(BertConfig(vocab_size=9, layers=2, width=8, heads=2, context=12), seed)
 
     def start(self, batch: int, source: Any = None) -> BertState:
         if source is not None:
@@ -78,53 +77,31 @@ class Bert(Speaker):
     def read(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         if not tokens.shape[1]:
             return self.embedding(tokens), state
-        real = tokens != PAD  # (B, T)
-        first = F.pad((tokens == EOS).cumsum(1)[:, :-1].clamp(max=1), (1, 0))  # (B, T) 1 after the first EOS
-        places = torch.arange(tokens.shape[1], device=tokens.device)
-        vectors = self.vectors(tokens) + self.places(places) + self.sides(first)  # (B, T, D)
-        seen = (
-            None if bool(real.all()) else (real | ~real.any(1, keepdim=True))[:, None, None]
-        )  # (B, 1, 1, T)
-        hidden, _ = self.blocks(self.dropout(self.norm(vectors)), None, Sight(mask=seen))
+        ended = (tokens == EOS).cumsum(1).clamp(max=1)  # (B, T) 1 from the first EOS on
+        segments = F.pad(ended[:, :-1], (1, 0))  # (B, T)
+        positions = torch.arange(tokens.shape[1], device=tokens.device)
+        vectors = self.vectors(tokens) + self.positions(positions) + self.segments(segments)  # (B, T, D)
+        embeddings = tap.tell(self, "embeddings", self.dropout(self.norm(vectors)))  # (B, T, D)
+        hidden, _ = self.blocks(embeddings, None, padding_mask(tokens != PAD))
         return hidden, state
 
-    def guessed(self, hidden: Tensor) -> Tensor:
-        """What the softmax is asked with (…, D)."""
-        return self.guess_norm(ACTIVATIONS[self.config.activation](self.guess(hidden)))  # type: ignore[no-any-return]
-
-    def logits(self, hidden: Tensor) -> Tensor:
-        return self.output.logits(self.guessed(hidden))
-
     def pooled(self, hidden: Tensor) -> Tensor:
-        """One vector (B, D) for a sequence, from its first place."""
+        """One vector (B, D) for a sequence, from its first position."""
         return torch.tanh(self.pool(hidden[:, 0]))
 
-    def loss(
-        self, tokens: Tensor, targets: Tensor, state: State, smoothing: float = 0.0
-    ) -> tuple[Tensor, State]:
-        hidden, state = self.read(tokens, state)  # (B, T, D)
-        asked, targets = targets[:, 0], targets.masked_fill(_at_first(targets), PAD)  # (B,), (B, T)
-        real = targets != PAD
-        coarse = self.training and bool(self.config.coarse)
-        total = self.output.loss(self.guessed(hidden[real]), targets[real], smoothing, coarse)
-        pairs = asked != PAD
-        if bool(pairs.any()):
-            told = self.follows(self.pooled(hidden)[pairs])  # (pairs, 2)
-            total = total + F.cross_entropy(told, asked[pairs] - STRANGER, reduction="sum")
-        return total, state
-
-    def score(self, tokens: Tensor, targets: Tensor, state: State) -> tuple[Tensor, State]:
-        if torch.is_grad_enabled():
-            return super().score(tokens, targets, state)
-        hidden, state = self.read(tokens, state)  # (B, T, D)
-        found = hidden.new_zeros(targets.shape)
-        real = targets != PAD
-        found[real] = self.output.score(self.guessed(hidden[real]), targets[real])
-        return found, state
+    def next_sentence_logits(self, hidden: Tensor) -> Tensor:
+        """Of pairs (B, T, D) whether the second sentence is from elsewhere, or follows the first: (B, 2)."""
+        return self.next_sentence(self.pooled(hidden))  # type: ignore[no-any-return]
 
 
-def _at_first(targets: Tensor) -> Tensor:
-    """(B, T) True at the place of BOS."""
-    first = torch.zeros_like(targets, dtype=torch.bool)
-    first[:, 0] = True
-    return first
+class MaskedHead(nn.Module):
+    """The transform before the softmax over masked symbols: a dense layer, an activation, a layer norm."""
+
+    def __init__(self, width: int, activation: str, epsilon: float) -> None:
+        super().__init__()
+        self.dense = Linear(width, width)
+        self.norm = nn.LayerNorm(width, epsilon)
+        self.activation = activation
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        return self.norm(ACTIVATIONS[self.activation](self.dense(hidden)))  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""The family `cache`: what was said lately is said again. Weak alone, a cheap partner in a mix."""
+"""The family `cache`: a unigram cache (Kuhn and De Mori 1990). Weak alone, a cheap partner in a mix."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ import numpy as np
 
 from chainrule.config import option
 from chainrule.errors import ModelError
-from chainrule.models.base import BATCH, Model, ModelConfig, State
+from chainrule.models.base import BATCH, CostForecast, CountingModel, ModelConfig
 from chainrule.models.registry import register
-from chainrule.progress import Progress, silent
+from chainrule.models.state import State
+from chainrule.models.windows import score_by_logits
+from chainrule.progress import Progress, no_progress
 from chainrule.runtime import compiled
 from chainrule.symbols import BOS, FIRST, PAD
 
@@ -23,12 +25,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class CacheConfig(ModelConfig):
-    """How far back it looks."""
+    """Settings of the unigram cache."""
 
     size: int = option(500, "how many recent symbols count", low=1)
-    spread: float = option(0.1, "share of probability spread over all symbols alike", low=1e-6, high=1.0)
-    carry: bool = option(
-        True, "memory goes on from one sequence to the next, as in running text line by line"
+    spread: float = option(
+        0.1, "smoothing: share of probability spread evenly over all symbols", low=1e-6, high=1.0
+    )
+    stateful: bool = option(
+        True, "carry the state from one sequence to the next, as in running text line by line"
     )
 
 
@@ -40,25 +44,23 @@ class CacheState(State):
 
 
 @register("cache")
-class Cache(Model):
+class Cache(CountingModel):
     """p = spread / V + (1 - spread) * how often among the last L."""
 
     Config: ClassVar[type[ModelConfig]] = CacheConfig
-    learns: ClassVar[bool] = False
     config: CacheConfig
 
     def __init__(self, config: CacheConfig) -> None:
         self.config = config
-        self.notes: tuple[str, ...] = ()
-        self.speakable = np.ones(config.alphabet, np.bool_)
-        self.speakable[list(config.silent)] = False
+        self.predictable = np.ones(config.vocab_size, np.bool_)
+        self.predictable[list(config.suppressed)] = False
 
     @classmethod
     def learn(
         cls,
         config: CacheConfig,
         ids: np.ndarray,
-        progress: Progress = silent,
+        progress: Progress = no_progress,
         valid: np.ndarray | None = None,
     ) -> Self:
         """There is nothing to learn: it remembers while it reads."""
@@ -66,7 +68,7 @@ class Cache(Model):
 
     @classmethod
     def tiny(cls, seed: int = 0) -> Self:
-        return cls(CacheConfig(alphabet=FIRST + 4, size=5, carry=False))
+        return cls(CacheConfig(vocab_size=FIRST + 4, size=5, stateful=False))
 
     def start(self, batch: int, source: Any = None) -> CacheState:
         import torch
@@ -89,31 +91,40 @@ class Cache(Model):
         return hidden, CacheState(recent)
 
     def _counts(self, symbols: Tensor) -> Tensor:
-        """Which symbols are worth remembering: those that may be spoken."""
+        """Which symbols are worth remembering: those that can be predicted."""
         import torch
 
-        return torch.from_numpy(self.speakable)[symbols] & (symbols != PAD)
+        return torch.from_numpy(self.predictable)[symbols] & (symbols != PAD)
 
     def logits(self, hidden: Tensor) -> Tensor:
         import torch
 
-        counts = torch.zeros(*hidden.shape[:-1], self.config.alphabet)
+        counts = torch.zeros(*hidden.shape[:-1], self.config.vocab_size)
         counts.scatter_add_(-1, hidden.clamp(min=0), (hidden >= 0).float())  # (B, T, V)
         total = counts.sum(-1, keepdim=True)
-        even = torch.from_numpy(self.speakable).float() / self.speakable.sum()
+        even = torch.from_numpy(self.predictable).float() / self.predictable.sum()
         spread = torch.where(total > 0, self.config.spread, 1.0)
         return torch.log(spread * even + (1 - spread) * counts / total.clamp(min=1))
 
+    def score(self, tokens: Tensor, targets: Tensor, state: State) -> tuple[Tensor, State]:
+        return score_by_logits(self, tokens, targets, state)
+
+    @classmethod
+    def cost_forecasts(
+        cls, sample: np.ndarray, vocab_size: int, symbols: int, seconds: float | None = None
+    ) -> Mapping[str, CostForecast]:
+        return {}
+
     def score_ids(self, ids: np.ndarray, batch: int = BATCH) -> np.ndarray:
         logs = np.empty(len(ids), np.float32)
-        even = 1.0 / int(self.speakable.sum())
+        even = 1.0 / int(self.predictable.sum())
         _score(
             np.asarray(ids),
-            self.speakable,
+            self.predictable,
             self.config.size,
             self.config.spread,
             even,
-            self.config.carry,
+            self.config.stateful,
             logs,
         )
         return logs
@@ -127,23 +138,23 @@ class Cache(Model):
 
 
 @compiled
-def _score(ids, speakable, size, spread, even, carry, logs):  # type: ignore[no-untyped-def]
+def _score(ids, predictable, size, spread, even, stateful, logs):  # type: ignore[no-untyped-def]
     """Log-probability of every id (0 for BOS) from how often it is among the `size` before it."""
-    counts = np.zeros(len(speakable), np.int64)
+    counts = np.zeros(len(predictable), np.int64)
     recent = np.full(size, -1, np.int64)
     at, held = 0, 0
     for i in range(len(ids)):
         symbol = ids[i]
         if symbol == BOS:
             logs[i] = 0.0
-            if not carry:
+            if not stateful:
                 counts[:] = 0
                 recent[:] = -1
                 held = 0
             continue
         share = spread * even + (1.0 - spread) * counts[symbol] / held if held else even
-        logs[i] = math.log(share) if speakable[symbol] else -np.inf
-        if speakable[symbol]:
+        logs[i] = math.log(share) if predictable[symbol] else -np.inf
+        if predictable[symbol]:
             if recent[at] >= 0:
                 counts[recent[at]] -= 1
             held = min(held + 1, size)

@@ -11,12 +11,14 @@ from torch import Tensor, nn
 
 from chainrule.config import option
 from chainrule.errors import ConfigError, ModelError
-from chainrule.models.base import ModelConfig, State
-from chainrule.models.neural import NeuralConfig, Speaker
+from chainrule.models.base import ModelConfig
+from chainrule.models.neural import NeuralConfig, NeuralLanguageModel
 from chainrule.models.registry import register
 from chainrule.models.sizing import transformer
-from chainrule.nn import position
-from chainrule.nn.attention import ACTIVATIONS, Block, Blocks, Past, causal_sight
+from chainrule.models.state import State
+from chainrule.nn import position, tap
+from chainrule.nn.attention import ACTIVATIONS, Block, BlockStack, causal_mask
+from chainrule.nn.kv_cache import GROWTH, KVCache
 from chainrule.symbols import PAD
 
 DEVIATION = 0.02  # of weights at the beginning
@@ -26,15 +28,15 @@ DEVIATION = 0.02  # of weights at the beginning
 class TransformerConfig(NeuralConfig):
     """Layers of attention: how many heads look, how far, and how places are told apart."""
 
-    layers: int = option(4, "how many layers lie above each other", low=1, high=256)
-    width: int = option(128, "how many numbers a layer computes with", low=1)
-    heads: int = option(4, "in how many ways a layer looks at other symbols; divides the width", low=1)
-    context: int = option(256, "how many symbols it can look at", low=2)
-    inner: int | None = option(
-        None, "width of the network inside a layer; four times --width if not given", low=1
+    layers: int = option(4, "number of layers", low=1, high=256)
+    width: int = option(128, "hidden size: numbers of a token's vector", low=1)
+    heads: int = option(4, "attention heads; divides the width", low=1)
+    context: int = option(256, "context length: how many tokens it can attend to", low=2)
+    ffn_width: int | None = option(
+        None, "width of the MLP inside a block; four times --width if not given", low=1
     )
-    activation: str = option("gelu", "inside a layer", choices=tuple(ACTIVATIONS))
-    epsilon: float = option(1e-5, "keeps norms from dividing by nothing", low=0.0)
+    activation: str = option("gelu", "activation of the MLP", choices=tuple(ACTIVATIONS))
+    epsilon: float = option(1e-5, "epsilon of layer norm", low=0.0)
 
     def check(self) -> None:
         """Whether sizes fit together; asked when a model is made, for some may be left to be chosen."""
@@ -49,11 +51,18 @@ class TransformerConfig(NeuralConfig):
     def shared(self) -> bool:
         return self.tied != "no"
 
-    def block(self, first: bool) -> Block:
-        """A fresh layer, normalised first or last."""
-        inner, coarse = self.inner or 4 * self.width, bool(self.coarse)
+    def block(self, pre_norm: bool, source_width: int | None = None) -> Block:
+        """A fresh block, pre-norm or post-norm; with cross-attention to a source of vectors this wide."""
         return Block(
-            self.width, self.heads, inner, self.activation, first, self.dropout, self.epsilon, coarse
+            self.width,
+            self.heads,
+            self.ffn_width or 4 * self.width,
+            self.activation,
+            pre_norm,
+            self.dropout,
+            self.epsilon,
+            bool(self.bf16),
+            source_width,
         )
 
 
@@ -61,9 +70,11 @@ class TransformerConfig(NeuralConfig):
 class GptConfig(TransformerConfig):
     """A Transformer that reads from left to right."""
 
-    positions: str = option("rotary", "how places are told apart", choices=position.KINDS)
+    positions: str = option("rotary", "position embeddings", choices=position.KINDS)
     norm: str = option(
-        "first", "first: normalise before looking and thinking; last: after adding", choices=("first", "last")
+        "pre",
+        "layer norm before attention and MLP (pre), or after the residual (post)",
+        choices=("pre", "post"),
     )
 
     def check(self) -> None:
@@ -76,13 +87,28 @@ class GptConfig(TransformerConfig):
 class GptState(State):
     """Keys and values of every layer, and how far each row has come."""
 
-    pasts: tuple[Past, ...]  # (B, H, L, d) each
+    caches: tuple[KVCache, ...]  # (B, H, L, d) each
     length: Tensor  # (B,) symbols read
-    real: Tensor | None  # (B, L) False where a column is padding; None: nowhere
+    real: Tensor  # (B, L) False where a column is padding
+
+    def trimmed(self) -> GptState:
+        """Without its first columns, if no row has a symbol in any of many: rows that restarted leave such behind."""
+        first = int(self.real.any(0).long().argmax()) if self.real.shape[1] else 0
+        if first < GROWTH:
+            return self
+        caches = tuple(cache.map(lambda one: one[:, :, first:]) for cache in self.caches)
+        return GptState(caches, self.length, self.real[:, first:])
+
+    def cropped(self, before: State, tokens: Tensor) -> GptState:
+        assert isinstance(before, GptState)
+        before = before.trimmed()
+        real = torch.cat([before.real, tokens != PAD], 1)  # (B, L)
+        caches = tuple(cache.crop(real.shape[1]) for cache in self.caches)
+        return GptState(caches, before.length + (tokens != PAD).sum(1), real)
 
 
 @register("gpt")
-class Gpt(Speaker):
+class Gpt(NeuralLanguageModel):
     """x = x + attention(norm(x)), x = x + mlp(norm(x)), layer after layer."""
 
     Config: ClassVar[type[ModelConfig]] = GptConfig
@@ -93,67 +119,56 @@ class Gpt(Speaker):
         config.check()
         super().__init__(config, config.width, bias=False)
         self.context = config.context
-        first = config.norm == "first"
-        self.blocks = Blocks(config.block(first) for _ in range(config.layers))
-        self.norm = nn.LayerNorm(config.width, config.epsilon) if first else nn.Identity()
+        pre = config.norm == "pre"
+        self.blocks = BlockStack(config.block(pre) for _ in range(config.layers))
+        self.norm = nn.LayerNorm(config.width, config.epsilon) if pre else nn.Identity()
         learned = config.positions == "learned"
-        self.places = nn.Embedding(config.context, config.width) if learned else None
-        self.apply(begin)
-        self.blocks.begin_small(DEVIATION)
+        self.positions = nn.Embedding(config.context, config.width) if learned else None
+        self.apply(init_weights)
+        self.blocks.scaled_init(DEVIATION)
 
     @classmethod
     def tiny(cls, seed: int = 0) -> Self:
-        config = GptConfig(alphabet=9, layers=2, width=8, heads=2, context=12)
+        config = GptConfig(vocab_size=9, layers=2, width=8, heads=2, context=12)
         return cls.seeded(config, seed)
 
     def start(self, batch: int, source: Any = None) -> GptState:
         if source is not None:
             raise ModelError("The family 'gpt' reads no source. Fit an encoder-decoder to write from one.")
-        return GptState(
-            self.blocks.start(batch), torch.zeros(batch, dtype=torch.long, device=self.device), None
-        )
+        nothing = torch.zeros(batch, 0, dtype=torch.bool, device=self.device)
+        return GptState(self.blocks.start(batch), nothing.sum(1), nothing)
 
     def read(self, tokens: Tensor, state: State) -> tuple[Tensor, GptState]:
         assert isinstance(state, GptState)
-        past, new = state.pasts[0].length, tokens.shape[1]
-        if not new:
+        if not tokens.shape[1]:
             return self.embedding(tokens), state
         said = tokens != PAD  # (B, T)
-        real = self._real(said, state, past)
-        places = torch.arange(new, device=tokens.device)[None]  # (1, T)
-        if past:
-            places = state.length[:, None] + places  # (B, T)
-        sight = causal_sight(real, past, new)
+        whole = bool(said.all()) and bool(state.real.all())
+        state = state if whole else state.trimmed()
+        cached, new = state.caches[0].length, tokens.shape[1]
+        real = torch.cat([state.real, said], 1)  # (B, L)
+        positions = torch.arange(new, device=tokens.device)[None]  # (1, T)
+        if cached:
+            positions = state.length[:, None] + positions  # (B, T)
+        mask = causal_mask(None if whole else real, cached, new)
         if self.config.positions == "rotary":
-            sight = replace(sight, turns=position.rotation(places, self.config.width // self.config.heads))
-        vectors, pasts = self.blocks(self._placed(tokens, places), state.pasts, sight)  # (B, T, D)
-        return self.norm(vectors), GptState(pasts, state.length + said.sum(1), real)
+            rotation = position.rotation(positions, self.config.width // self.config.heads)
+            mask = replace(mask, rotation=rotation)
+        embeddings = tap.tell(self, "embeddings", self._embeddings(tokens, positions))  # (B, T, D)
+        vectors, caches = self.blocks(embeddings, state.caches, mask)  # (B, T, D)
+        return self.norm(vectors), GptState(caches, state.length + said.sum(1), real)
 
-    def rewound(self, state: State, before: State, tokens: Tensor) -> GptState:
-        assert isinstance(state, GptState) and isinstance(before, GptState)
-        length = before.pasts[0].length + tokens.shape[1]
-        real = None if state.real is None else state.real[:, :length]
-        pasts = tuple(past.cut(length) for past in state.pasts)
-        return GptState(pasts, before.length + (tokens != PAD).sum(1), real)
-
-    def _real(self, said: Tensor, state: GptState, past: int) -> Tensor | None:
-        """Which columns (B, L + T) are symbols; None: all of them."""
-        if state.real is None and bool(said.all()):
-            return None
-        before = said.new_ones(len(said), past) if state.real is None else state.real
-        return torch.cat([before, said], 1)
-
-    def _placed(self, tokens: Tensor, places: Tensor) -> Tensor:
-        """Vectors (B, T, D) of symbols at their places."""
+    def _embeddings(self, tokens: Tensor, positions: Tensor) -> Tensor:
+        """Vectors (B, T, D) of symbols, and of their positions unless these are rotary."""
         vectors = self.vectors(tokens)
-        if self.places is not None:
-            return vectors + self.places(places.clamp(max=self.config.context - 1))  # type: ignore[no-any-return]
+        if self.positions is not None:
+            return vectors + self.positions(positions.clamp(max=self.config.context - 1))  # type: ignore[no-any-return]
         if self.config.positions == "sinusoidal":
-            return vectors * math.sqrt(self.config.width) + position.sinusoidal(places, self.config.width)
+            return vectors * math.sqrt(self.config.width) + position.sinusoidal(positions, self.config.width)
         return vectors
 
 
-def begin(part: nn.Module) -> None:
+def init_weights(part: nn.Module) -> None:
     """Weights begin as in GPT-2."""
     if isinstance(part, nn.Linear | nn.Embedding):
         nn.init.normal_(part.weight, std=DEVIATION)

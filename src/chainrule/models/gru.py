@@ -1,4 +1,4 @@
-"""The family `gru`: one vector, of which an update gate keeps a part and a reset gate hides a part."""
+"""The family `gru`: gated recurrent unit, one hidden vector with update and reset gates (Cho et al. 2014)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from chainrule.nn import cells
 
 @dataclass(frozen=True, kw_only=True)
 class GruConfig(RecurrentConfig):
-    """A recurrent network with two gates."""
+    """Settings of the GRU."""
 
     reset: str = option(
         "before",
-        "reset the memory before or after it meets its weights; after is faster, and what torch does",
+        "reset gate before or after the product with the hidden weights; after is faster, and what torch does",
         choices=("before", "after"),
     )
 
@@ -31,5 +31,5 @@ class Gru(Recurrent):
     config: GruConfig
 
     def cell(self, inputs: int) -> cells.Cell:
-        kind = cells.GruBefore if self.config.reset == "before" else cells.GruAfter
-        return kind(inputs, self.config.width, self.config.start, self.config.layer_norm)
+        kind = cells.GruBeforeCell if self.config.reset == "before" else cells.GruAfterCell
+        return kind(inputs, self.config.width, self.config.init, self.config.layer_norm)

@@ -1,4 +1,4 @@
-"""The family `lstm`: a cell beside the hidden vector, and gates that decide what enters, stays and shows."""
+"""The family `lstm`: long short-term memory, a cell with input, forget and output gates."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from chainrule.nn import cells
 
 @dataclass(frozen=True, kw_only=True)
 class LstmConfig(RecurrentConfig):
-    """A recurrent network with long memory."""
+    """Settings of the LSTM."""
 
     gates: str = option(
         "separate",
-        "coupled: what enters replaces as much of what was there (f = 1 - i)",
+        "coupled: one gate for input and forget (f = 1 - i)",
         choices=("separate", "coupled"),
     )
 
@@ -31,5 +31,5 @@ class Lstm(Recurrent):
     config: LstmConfig
 
     def cell(self, inputs: int) -> cells.Cell:
-        kind = cells.CoupledLstm if self.config.gates == "coupled" else cells.Lstm
-        return kind(inputs, self.config.width, self.config.start, self.config.layer_norm)
+        kind = cells.CoupledLstmCell if self.config.gates == "coupled" else cells.LstmCell
+        return kind(inputs, self.config.width, self.config.init, self.config.layer_norm)

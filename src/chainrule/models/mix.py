@@ -1,10 +1,9 @@
-"""The family `mix`: several models over one alphabet speak together, each with its weight."""
+"""The family `mix`: an ensemble, the weighted mean of several models' probabilities (linear interpolation)."""
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -12,8 +11,11 @@ import numpy as np
 
 from chainrule.config import option
 from chainrule.errors import ConfigError, ModelError
-from chainrule.models.base import BATCH, Model, ModelConfig, State, log_total
+from chainrule.models.base import BATCH, ArrayModel, CostForecast, LanguageModel, ModelConfig, log_total
 from chainrule.models.registry import family, register
+from chainrule.models.state import State
+from chainrule.models.wrapper import described, rebuilt
+from chainrule.nn import tap
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -23,9 +25,11 @@ ROUNDS, ENOUGH = 100, 1e-7  # most rounds of the search for weights, and what ga
 
 @dataclass(frozen=True, kw_only=True)
 class MixConfig(ModelConfig):
-    """Which models, and how much each is believed."""
+    """The models of an ensemble and their weights."""
 
-    weights: tuple[float, ...] = option((), "how much each model is believed", low=0.0, high=1.0, hidden=True)
+    weights: tuple[float, ...] = option(
+        (), "interpolation weight of each model", low=0.0, high=1.0, hidden=True
+    )
     parts: tuple[Any, ...] = option((), "family and settings of each model", hidden=True)
 
     def __post_init__(self) -> None:
@@ -45,45 +49,45 @@ class MixState(State):
 
 
 @register("mix")
-class Mix(Model):
+class Mix(ArrayModel):
     """p = sum of weight * p of each model."""
 
     Config: ClassVar[type[ModelConfig]] = MixConfig
-    learns: ClassVar[bool] = False
     config: MixConfig
 
-    def __init__(self, config: MixConfig, models: Sequence[Model]) -> None:
+    def __init__(self, config: MixConfig, models: Sequence[LanguageModel]) -> None:
         self.config = config
         self.models = list(models)
         known = [model.context for model in models if model.context is not None]
         self.context = min(known) if known else None
 
     @classmethod
-    def of(cls, models: Sequence[Model], weights: Sequence[float]) -> Self:
-        """A mix of models that share an alphabet and read left to right."""
+    def of(cls, models: Sequence[LanguageModel], weights: Sequence[float]) -> Self:
+        """A mix of models that share a vocabulary and read left to right."""
         first = models[0].config
         for model in models:
-            if model.config.alphabet != first.alphabet or model.reads != "left":
-                raise ModelError("Models can be mixed if they read left to right over the same alphabet.")
-        silent = tuple(sorted(set.intersection(*(set(model.config.silent) for model in models))))
-        parts = tuple(
-            json.loads(json.dumps(_described(model))) for model in models
-        )  # as a file gives it back
+            if model.config.vocab_size != first.vocab_size or model.reads != "left":
+                raise ModelError("Models can be mixed if they read left to right over the same vocabulary.")
+        suppressed = tuple(sorted(set.intersection(*(set(model.config.suppressed) for model in models))))
+        parts = tuple(described(model) for model in models)
         return cls(
-            MixConfig(alphabet=first.alphabet, silent=silent, weights=tuple(weights), parts=parts), models
+            MixConfig(
+                vocab_size=first.vocab_size, suppressed=suppressed, weights=tuple(weights), parts=parts
+            ),
+            models,
         )
 
     @classmethod
     def tiny(cls, seed: int = 0) -> Self:
         """Two n-grams of other data."""
-        kind = family("ngram")
+        kind: Any = family("ngram")
         return cls.of([kind.tiny(seed), kind.tiny(seed + 1)], (0.25, 0.75))
 
     def start(self, batch: int, source: Any = None) -> MixState:
         return MixState(tuple(model.start(batch, source) for model in self.models))
 
     def read(self, tokens: Tensor, state: State) -> tuple[Tensor, MixState]:
-        """Hidden vectors of several models have nothing in common but what they say: log-probabilities (B, T, V)."""
+        """Log-probabilities (B, T, V) of the mix: hidden vectors of several models have nothing else in common."""
         import torch
 
         assert isinstance(state, MixState)
@@ -111,14 +115,21 @@ class Mix(Model):
         return torch.logsumexp(torch.stack(logs), 0), MixState(tuple(states))
 
     def score_ids(self, ids: np.ndarray, batch: int = BATCH) -> np.ndarray:
-        return mixed([model.score_ids(ids, batch) for model in self.models], self.config.weights)
+        """Tells `weights` (positions, models): the posterior of each model, given the symbol that came."""
+        logs = [model.score_ids(ids, batch) for model in self.models]
+        if tap.is_tapped(self, "weights"):
+            tap.tell(self, "weights", posterior(logs, self.config.weights))
+        return mixed(logs, self.config.weights)
 
-    def facts(self, ids: np.ndarray) -> Mapping[str, np.ndarray]:
-        """`believed`: which model's word counted most for each symbol."""
-        logs = [
-            model.score_ids(ids) + _log(w) for model, w in zip(self.models, self.config.weights, strict=True)
-        ]
-        return {"believed": np.argmax(np.stack(logs), 0)}
+    @classmethod
+    def cost_forecasts(
+        cls, sample: np.ndarray, vocab_size: int, symbols: int, seconds: float | None = None
+    ) -> Mapping[str, CostForecast]:
+        return {}
+
+    def named_children(self) -> Iterator[tuple[str, LanguageModel]]:
+        """Its models by number, as taps name them: the first one's order is `0.order`."""
+        return ((str(number), model) for number, model in enumerate(self.models))
 
     def arrays(self) -> Mapping[str, np.ndarray]:
         return {
@@ -132,15 +143,10 @@ class Mix(Model):
         return cls(config, [_part(part, number, arrays) for number, part in enumerate(config.parts)])
 
 
-def _described(model: Model) -> dict[str, Any]:
-    return {"family": model.family, "config": model.config.values()}
-
-
-def _part(part: Any, number: int, arrays: Mapping[str, np.ndarray]) -> Model:
-    kind = family(part["family"])
+def _part(part: Any, number: int, arrays: Mapping[str, np.ndarray]) -> LanguageModel:
     prefix = f"{number}/"
     own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-    return kind.from_arrays(kind.Config.from_values(part["config"]), own)
+    return rebuilt(part, own)
 
 
 def _log(weight: float) -> float:
@@ -149,12 +155,24 @@ def _log(weight: float) -> float:
 
 def mixed(logs: Sequence[np.ndarray], weights: Sequence[float]) -> np.ndarray:
     """Log-probabilities of the mix, from those of each model (positions,)."""
-    weighted = [part.astype(np.float64) + _log(weight) for part, weight in zip(logs, weights, strict=True)]
-    return np.logaddexp.reduce(np.stack(weighted), 0).astype(np.float32)  # type: ignore[no-any-return]
+    return np.logaddexp.reduce(_weighted(logs, weights), 0).astype(np.float32)  # type: ignore[no-any-return]
+
+
+def posterior(logs: Sequence[np.ndarray], weights: Sequence[float]) -> np.ndarray:
+    """How probable it is that each model gave the symbol (positions, models); `weights` where none could."""
+    joint = _weighted(logs, weights).T  # (positions, models)
+    total = np.logaddexp.reduce(joint, 1, keepdims=True)  # (positions, 1)
+    possible = total > -np.inf
+    return np.where(possible, np.exp(joint - np.where(possible, total, 0.0)), weights)
+
+
+def _weighted(logs: Sequence[np.ndarray], weights: Sequence[float]) -> np.ndarray:
+    """Joint log-probabilities (models, positions) of choosing a model and of its symbol."""
+    return np.stack([part.astype(np.float64) + _log(one) for part, one in zip(logs, weights, strict=True)])
 
 
 def best_weights(logs: Sequence[np.ndarray]) -> tuple[float, ...]:
-    """The weights under which what was held out is most probable, by expectation and maximisation.
+    """The weights under which what was held out is most probable, by expectation-maximisation (EM).
 
     `logs` are natural log-probabilities of the same symbols under each model.
     """

@@ -1,35 +1,42 @@
-"""Models that learn by gradient: `torch.nn.Module` meets the one call."""
+"""Neural models: bodies that are `torch.nn.Module`s and learn by gradient."""
 
 from __future__ import annotations
 
 import time
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, Self
+from typing import Any, ClassVar, Literal, Self, final
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from chainrule.config import option, share
 from chainrule.errors import ModelError
-from chainrule.models.base import BATCH, Forecast, Model, ModelConfig, State, score_carried
-from chainrule.models.sizing import EPOCHS, MOST, Task, recurrent, spoken
+from chainrule.models.base import BATCH, Body, CostForecast, ModelConfig
+from chainrule.models.readings import Reading, VectorModel, readings
+from chainrule.models.sizing import EPOCHS, MOST, Workload, recurrent, softmax_weights
+from chainrule.models.state import State
+from chainrule.models.windows import score_hidden_by_logits, score_in_windows
 from chainrule.nn.attention import Block
 from chainrule.nn.dropout import Dropout, embed
 from chainrule.nn.int8 import compress
-from chainrule.nn.product import Linear
-from chainrule.nn.softmax import START, Output, coarse_pays
+from chainrule.nn.product import Linear, bf16_pays
+from chainrule.nn.softmax import START, SoftmaxOutput
+from chainrule.symbols import FIRST, PAD
 
+TABLES = ("embedding.weight", "output.weight", "output.bias")  # a row for every symbol
 PROCESS, STARTING = 700_000_000, 4.0  # bytes and seconds that torch takes beside what is learnt
 
 
 @cache
 def _rate() -> float:
-    """How many operations a second this machine multiplies matrices with."""
+    """FLOPS of a matrix product on this machine."""
     left, right = torch.ones(512, 512), torch.ones(512, 512)
     taken = []
     for _ in range(5):
@@ -39,41 +46,37 @@ def _rate() -> float:
     return 2 * 512**3 / min(taken)
 
 
-def training_speed(coarse: bool) -> float:
-    """How many operations a second a model of middling size trains with."""
-    return (1.2 if coarse else 0.75) * _rate()
+def training_speed(bf16: bool) -> float:
+    """FLOPS at which a model of middling size trains."""
+    return (1.2 if bf16 else 0.75) * _rate()
 
 
-class Neural(nn.Module, Model):
-    """A model whose arrays are the tensors of its state dict."""
+class Neural(nn.Module, Body):
+    """A body that learns by gradient; its arrays are the tensors of its state dict."""
 
-    silent: Tensor
+    learner: ClassVar[Literal["count", "gradient"] | None] = "gradient"
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.config = config
-        mask = torch.zeros(config.alphabet, dtype=torch.bool)
-        mask[list(config.silent)] = True
-        self.register_buffer("silent", mask, persistent=False)  # (V,)
 
-    def hush(self, logits: Tensor) -> Tensor:
-        """-inf for the symbols that are read but never spoken."""
-        return logits.masked_fill(self.silent, -torch.inf)
-
+    @final
     def compressed(self) -> Self:
         model = deepcopy(self)
         compress(model)
         for part in model.modules():
-            if isinstance(part, Output):
+            if isinstance(part, SoftmaxOutput):
                 part.compress()
         return model
 
+    @final
     @property
     def device(self) -> torch.device:
-        return self.silent.device
+        return next(self.parameters()).device
 
+    @final
     @contextmanager
-    def answering(self) -> Iterator[None]:
+    def inference(self) -> Iterator[None]:
         learning = [module for module in self.modules() if module.training] if self.training else []
         try:
             for module in learning:
@@ -84,6 +87,7 @@ class Neural(nn.Module, Model):
             for module in learning:
                 module.training = True
 
+    @final
     @classmethod
     def seeded(cls, config: ModelConfig, seed: int) -> Self:
         """A fresh model whose weights depend on `seed` alone; the global randomness is left as it was."""
@@ -91,26 +95,15 @@ class Neural(nn.Module, Model):
             torch.manual_seed(seed)
             return cls(config).eval()
 
-    def loss(
-        self, tokens: Tensor, targets: Tensor, state: State, smoothing: float = 0.0
-    ) -> tuple[Tensor, State]:
-        """What training makes small: the sum of nats over targets (B, T) that are not PAD, and the new memory."""
-        if smoothing:
-            raise ModelError(f"{type(self).__name__} knows no label smoothing. Train it without.")
-        logs, state = self.score(tokens, targets, state)
-        return -logs.sum(), state
-
     @classmethod
-    def suggest(cls, config: Any, task: Task, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Settings, of the model and of its training, that suit a task, beside those `given`."""
-        return {}
+    @abstractmethod
+    def suggest(cls, config: Any, workload: Workload, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Settings, of the model and of its training, that suit a workload, beside those `given`."""
 
+    @final
     def matrices(self) -> Iterator[Tensor]:
         """Weights that turn vectors into vectors inside a network, for optimisers that know what matrices are."""
         return (one.weight for block in self.modules() if isinstance(block, Block) for one in block.linears)
-
-    def meet(self, ids: np.ndarray) -> None:
-        """A look at the training data, before learning and before going on with it."""
 
     def arrays(self) -> Mapping[str, np.ndarray]:
         """A tensor that two layers share is kept once, under its first name."""
@@ -133,133 +126,201 @@ class Neural(nn.Module, Model):
         }
 
 
+class _Uninitialised(TorchFunctionMode):
+    """Tensors without memory are not filled with anything: torch imports its compilers to do so, for a second."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        given = dict(kwargs or {})
+        filled = args[0] if args else given.get("tensor")
+        fills = func.__name__.endswith("_") and not func.__name__.startswith("_")
+        if fills and isinstance(filled, Tensor) and filled.is_meta:
+            return filled
+        return func(*args, **given)
+
+
 @dataclass(frozen=True, kw_only=True)
 class NeuralConfig(ModelConfig):
-    """What all models that begin with vectors of symbols and end with a softmax are told."""
+    """Settings of all neural language models: embeddings, layers and a softmax."""
 
-    layers: int = option(1, "how many layers lie above each other", low=1, high=64)
-    width: int = option(256, "how many numbers a layer computes with", low=1)
-    embedding: int | None = option(None, "width of the vectors of symbols; as --width if not given", low=1)
+    layers: int = option(1, "number of layers", low=1, high=64)
+    width: int = option(256, "hidden size: units of a layer", low=1)
+    embedding: int | None = option(None, "embedding size; as --width if not given", low=1)
     tied: str = option(
         "auto",
-        "one table of vectors for reading and speaking; auto: if widths match",
+        "weight tying: one table of embeddings for input and output; auto: if sizes match",
         choices=("auto", "yes", "no"),
     )
-    dropout: float = option(0.0, "share of numbers dropped between layers while training", low=0.0, high=0.99)
-    embedding_dropout: float = option(0.0, "share of symbols left out while training", low=0.0, high=0.99)
-    samples: int = option(0, "train with so many sampled symbols instead of all; 0: all of them", low=0)
-    coarse: bool | None = option(
-        None, "train with products in bfloat16; not given: where the machine has them, almost twice as fast"
+    dropout: float = option(0.0, "dropout between layers while training", low=0.0, high=0.99)
+    embedding_dropout: float = option(
+        0.0, "embedding dropout: share of symbols dropped while training", low=0.0, high=0.99
+    )
+    sampled_softmax: int = option(
+        0, "sampled softmax: train against so many drawn symbols instead of all; 0: all of them", low=0
+    )
+    bf16: bool | None = option(
+        None, "train with matrix products in bfloat16; not given: where the machine has instructions for them"
     )
 
     @property
     def vector(self) -> int:
-        """The width of the vectors of symbols."""
+        """The embedding size."""
         return self.embedding or self.width
 
     @property
     def shared(self) -> bool:
-        """Whether reading and speaking use one table."""
+        """Whether input and output embeddings are tied."""
         return self.tied == "yes" or (self.tied == "auto" and self.vector == self.width)
 
 
 @dataclass(frozen=True, kw_only=True)
-class CarryingConfig(NeuralConfig):
-    """For models whose memory has no end."""
+class StatefulConfig(NeuralConfig):
+    """Settings of models whose state reaches back without limit."""
 
-    carry: bool = option(
-        False, "memory goes on from one sequence to the next, as in running text line by line"
+    stateful: bool = option(
+        False, "carry the state from one sequence to the next, as in running text line by line"
     )
 
 
-class Speaker(Neural):
-    """A model with vectors of symbols at one end and a softmax over them at the other; `read` is the family's.
+class NeuralLanguageModel(Neural, VectorModel):
+    """Embeddings of symbols at one end and a softmax over them at the other; `read` is the family's.
 
-    With one table for both ends, hidden vectors of another width are brought to that of the table by `bridge`.
+    With tied embeddings one table serves both ends. What `read` gives is brought to the width of the softmax by
+    `projection`, if it must be.
     """
 
     config: NeuralConfig
     sizes = staticmethod(recurrent)  # how large, when nobody says
 
     def __init__(
-        self, config: NeuralConfig, spoken_from: int, kind: str = "plain", bias: bool = True
+        self,
+        config: NeuralConfig,
+        width: int,
+        *,
+        projection: nn.Module | None = None,
+        dropout: str = "plain",
+        bias: bool = True,
     ) -> None:
-        """`spoken_from` is the width of the hidden vectors."""
+        """`width` is that of the hidden vectors."""
         super().__init__(config)
-        self.embedding = nn.Embedding(config.alphabet, config.vector)
+        self.width = width
+        self.embedding = nn.Embedding(config.vocab_size, config.vector)
         nn.init.uniform_(self.embedding.weight, -START, START)
-        fits = not config.shared or spoken_from == config.vector
-        self.bridge = nn.Identity() if fits else Linear(spoken_from, config.vector, bias=False)
+        wide = config.vector if config.shared else width
+        self.projection = projection or (Linear(width, wide, bias=False) if wide != width else nn.Identity())
         table = self.embedding.weight if config.shared else None
-        width = config.vector if config.shared else spoken_from
-        self.output = Output(width, config.alphabet, config.silent, table, bias)
-        self.dropout = Dropout(config.dropout, kind)
+        self.output = SoftmaxOutput(wide, config.vocab_size, config.suppressed, table, bias)
+        self.dropout = Dropout(config.dropout, dropout)
 
+    @final
     @classmethod
-    def forecasts(
-        cls, sample: np.ndarray, alphabet: int, symbols: int, seconds: float | None = None
-    ) -> Mapping[str, Forecast]:
+    def cost_forecasts(
+        cls, sample: np.ndarray, vocab_size: int, symbols: int, seconds: float | None = None
+    ) -> Mapping[str, CostForecast]:
         """What is chosen when nothing is asked for: six operations a weight and symbol."""
-        config, asked = cls.Config(alphabet=alphabet), min(EPOCHS * symbols, MOST)
-        task = Task(alphabet, symbols, seconds, asked, training_speed(coarse_pays()))
-        chosen = share(cls.suggest(config, task, {}), cls.Config)
+        config, asked = cls.Config(vocab_size=vocab_size), min(EPOCHS * symbols, MOST)
+        workload = Workload(vocab_size, symbols, seconds, asked, training_speed(bf16_pays()))
+        chosen = share(cls.suggest(config, workload, {}), cls.Config)
         inner, tables = cls.weights(replace(config, **chosen))
-        needed = inner + spoken(task, chosen)
-        reading = task.reading(needed)
-        taken = seconds or STARTING + 6.0 * reading * needed / task.speed
+        needed = inner + softmax_weights(workload, chosen)
+        reading = workload.reading(needed)
+        taken = seconds or STARTING + 6.0 * reading * needed / workload.speed
         name = f"{cls.family}, {reading / max(1, symbols):.3g} epochs"
-        return {name: Forecast(PROCESS + 20 * (inner + tables) + 4 * symbols, taken)}
+        return {name: CostForecast(PROCESS + 20 * (inner + tables) + 4 * symbols, taken)}
 
+    @final
     @classmethod
     def weights(cls, config: Any) -> tuple[int, int]:
         """How many there would be between the two tables, and in them."""
         made: Any = cls  # a family takes its config alone
-        with torch.device("meta"):  # sizes only, no memory
+        with _Uninitialised(), torch.device("meta"):  # sizes only, no memory
             model = made(config)
         total = sum(one.numel() for one in model.parameters())
         tables = sum(one.numel() for one in {model.embedding.weight, model.output.weight})
         return total - tables, tables
 
+    @final
     @classmethod
-    def suggest(cls, config: Any, task: Task, given: Mapping[str, Any]) -> dict[str, Any]:
-        return cls.sizes(task, given, lambda settings: cls.weights(replace(config, **settings))[0])
+    def suggest(cls, config: Any, workload: Workload, given: Mapping[str, Any]) -> dict[str, Any]:
+        if not replace(config, embedding=config.width).shared:  # whatever the widths, there are two tables
+            given = {**given, "tied": "no"}
+        return cls.sizes(workload, given, lambda settings: cls.weights(replace(config, **settings))[0])
 
-    def meet(self, ids: np.ndarray) -> None:
-        """Symbols are sampled by how often they occur."""
-        if self.config.samples:
-            self.output.propose(torch.from_numpy(np.bincount(ids, minlength=self.config.alphabet)))
+    @final
+    def grown(self, vocab_size: int, suppressed: tuple[int, ...]) -> Self:
+        """The same model with more symbols; those there are keep their ids and vectors.
 
+        A new row of a table is the mean of the others. So a new symbol has about the logit of an average one, and takes
+        at most its share of the probability from the old ones (Hewitt 2021).
+        """
+        config = replace(self.config, vocab_size=vocab_size, suppressed=suppressed)
+        more = vocab_size - self.config.vocab_size
+        tables = {name: grown_table(self.arrays()[name], more) for name in TABLES if name in self.arrays()}
+        return self.from_arrays(config, {**self.arrays(), **tables})
+
+    @final
+    def set_unigram_counts(self, ids: np.ndarray) -> None:
+        """Sampled softmax draws symbols by how often they occur in these ids."""
+        if self.config.sampled_softmax:
+            self.output.propose(torch.from_numpy(np.bincount(ids, minlength=self.config.vocab_size)))
+
+    @final
     def vectors(self, tokens: Tensor) -> Tensor:
-        """The vectors (B, T, E) of symbols (B, T), with dropout while training."""
+        """Embeddings (B, T, E) of symbols (B, T), with dropout while training."""
         found = embed(tokens, self.embedding.weight, self.config.embedding_dropout, self.training)
         return self.dropout(found)  # type: ignore[no-any-return]
 
+    @final
     def logits(self, hidden: Tensor) -> Tensor:
-        return self.output.logits(hidden)
+        return self.output.logits(self.projection(hidden))
 
-    def score_ids(self, ids: np.ndarray, batch: int = BATCH) -> np.ndarray:
-        if not getattr(self.config, "carry", False):
-            return super().score_ids(ids, batch)
-        with self.answering():
-            return score_carried(self, np.asarray(ids), batch)
-
-    def loss(
-        self, tokens: Tensor, targets: Tensor, state: State, smoothing: float = 0.0
-    ) -> tuple[Tensor, State]:
-        hidden, state = self.read(tokens, state)  # (B, T, D)
-        rows, wanted = hidden.flatten(0, 1), targets.flatten()  # (B T, D), (B T,)
-        coarse = self.training and bool(self.config.coarse)
-        if not (self.training and self.config.samples):
-            return self.output.loss(rows, wanted, smoothing, coarse), state
+    @final
+    def cross_entropy(self, hidden: Tensor, targets: Tensor, smoothing: float = 0.0) -> Tensor:
+        """Cross-entropy: the sum of nats over targets (B, T) that are not PAD, after hidden (B, T, D)."""
+        rows, wanted = asked(hidden, targets)  # (N, D), (N,)
+        bf16 = self.training and bool(self.config.bf16)
+        if not (self.training and self.config.sampled_softmax):
+            return self.output.loss(self.projection(rows), wanted, smoothing, bf16)
         if smoothing:
             raise ModelError(
-                "Sampled symbols and label smoothing do not go together. Give up one of the two."
+                "--sampled-softmax and --label-smoothing do not go together. Give up one of the two."
             )
-        return self.output.sampled_loss(rows, wanted, self.config.samples, coarse), state
+        return self.output.sampled_loss(self.projection(rows), wanted, self.config.sampled_softmax, bf16)
 
+    @final
     def score(self, tokens: Tensor, targets: Tensor, state: State) -> tuple[Tensor, State]:
-        if torch.is_grad_enabled():
-            return super().score(tokens, targets, state)
         hidden, state = self.read(tokens, state)  # (B, T, D)
-        found = self.output.score(hidden.flatten(0, 1), targets.flatten())  # (B T,)
-        return found.view(targets.shape).float(), state
+        return self.score_hidden(hidden, targets), state
+
+    @final
+    def score_hidden(self, hidden: Tensor, targets: Tensor) -> Tensor:
+        if torch.is_grad_enabled():
+            return score_hidden_by_logits(self, hidden, targets)
+        rows, wanted = asked(hidden, targets)
+        found = self.output.score(self.projection(rows), wanted).float()  # (N,)
+        if found.numel() == targets.numel():
+            return found.view(targets.shape)
+        return found.new_zeros(targets.shape).index_put((targets != PAD,), found)
+
+    @final
+    def score_ids(self, ids: np.ndarray, batch: int = BATCH) -> np.ndarray:
+        return score_in_windows(self, ids, batch)
+
+    @final
+    def readings(self, ids: np.ndarray, batch: int = BATCH) -> Iterator[Reading]:
+        return readings(self, np.asarray(ids), batch)
+
+
+def grown_table(table: np.ndarray, more: int) -> np.ndarray:
+    """A table (V, …) with `more` rows, the mean of those of ordinary symbols."""
+    mean = table[FIRST:].mean(0, keepdims=True)  # (1, …)
+    return np.concatenate([table, np.repeat(mean, more, 0)])
+
+
+def asked(hidden: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+    """Rows (N, D) of hidden vectors and their targets (N,), where a target (B, T) is not PAD."""
+    real = targets != PAD
+    if bool(real.all()):
+        return hidden.flatten(0, 1), targets.flatten()
+    return hidden[real], targets[real]

@@ -1,65 +1,71 @@
-"""What rnn, lstm and gru share: symbols become vectors, layers of cells read them, a softmax speaks."""
+"""What rnn, lstm and gru share: embeddings, layers of recurrent cells, a softmax over symbols."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Self
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from chainrule.config import option
 from chainrule.errors import ModelError
-from chainrule.models.base import ModelConfig, State
-from chainrule.models.neural import CarryingConfig, Speaker
-from chainrule.nn.cells import STARTS, Cell, Memory
+from chainrule.models.base import ModelConfig
+from chainrule.models.neural import NeuralLanguageModel, StatefulConfig
+from chainrule.models.state import State
+from chainrule.nn import tap
+from chainrule.nn.cells import INITS, Cell, CellState
 from chainrule.nn.dropout import KINDS
 from chainrule.nn.recurrent import Stack, layer, lengths_of
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecurrentConfig(CarryingConfig):
-    """How deep, how wide, how it begins, and what it forgets on purpose."""
+class RecurrentConfig(StatefulConfig):
+    """Settings of recurrent networks: initialisation, dropout, layer norm."""
 
-    start: str = option("default", "how hidden-to-hidden weights begin", choices=tuple(STARTS))
+    init: str = option("default", "initialisation of hidden-to-hidden weights", choices=tuple(INITS))
     dropout_kind: str = option(
         "plain",
-        "what is dropped: single numbers, or the same ones at every step",
+        "plain dropout, or locked: the same units at every step (variational dropout)",
         choices=KINDS,
     )
     weight_drop: float = option(
-        0.0, "share of hidden-to-hidden weights left out while training", low=0.0, high=0.99
+        0.0, "DropConnect: share of hidden-to-hidden weights dropped while training", low=0.0, high=0.99
     )
-    layer_norm: bool = option(False, "normalise inside the recurrence; steadier and slower")
+    layer_norm: bool = option(False, "layer norm inside the recurrence; steadier and slower")
 
 
 @dataclass(frozen=True)
 class RecurrentState(State):
     """For every layer its hidden vector, and an LSTM's cell."""
 
-    memories: tuple[Memory, ...]  # (B, D) each
+    memories: tuple[CellState, ...]  # (B, D) each
 
 
-class Recurrent(Speaker):
+class Recurrent(NeuralLanguageModel):
     """Reads one symbol after another; a family says which cell."""
 
     Config: ClassVar[type[ModelConfig]] = RecurrentConfig
     config: RecurrentConfig
 
     def __init__(self, config: RecurrentConfig) -> None:
-        super().__init__(config, config.width, config.dropout_kind)
+        super().__init__(config, config.width, dropout=config.dropout_kind)
+        self.stateful = config.stateful
+        if not config.shared:  # what a table of both ends begins with would hardly move a cell
+            nn.init.normal_(self.embedding.weight)
         inputs = [config.vector, *[config.width] * (config.layers - 1)]
-        drop, coarse = config.weight_drop, bool(config.coarse)
-        layers = [layer(partial(self.cell, size), "forward", drop, coarse) for size in inputs]
+        drop, bf16 = config.weight_drop, bool(config.bf16)
+        layers = [layer(partial(self.cell, size), "forward", drop, bf16) for size in inputs]
         self.layers = Stack(layers, self.dropout)
 
+    @abstractmethod
     def cell(self, inputs: int) -> Cell:
         """A fresh cell that reads vectors of `inputs` numbers."""
-        raise NotImplementedError
 
     @classmethod
     def tiny(cls, seed: int = 0) -> Self:
-        return cls.seeded(cls.Config(alphabet=9, layers=2, width=8), seed)  # type: ignore[call-arg]
+        return cls.seeded(cls.Config(vocab_size=9, layers=2, width=8), seed)  # type: ignore[call-arg]
 
     def start(self, batch: int, source: Any = None) -> RecurrentState:
         if source is not None:
@@ -70,5 +76,6 @@ class Recurrent(Speaker):
 
     def read(self, tokens: Tensor, state: State) -> tuple[Tensor, RecurrentState]:
         assert isinstance(state, RecurrentState)
-        hidden, memories = self.layers(self.vectors(tokens), state.memories, lengths_of(tokens))  # (B, T, D)
-        return self.bridge(self.dropout(hidden)), RecurrentState(memories)
+        embeddings = tap.tell(self, "embeddings", self.vectors(tokens))  # (B, T, E)
+        hidden, memories = self.layers(embeddings, state.memories, lengths_of(tokens))  # (B, T, D)
+        return self.dropout(hidden), RecurrentState(memories)

@@ -1,4 +1,4 @@
-"""The family `rnn`: what it remembers is one vector per layer, made anew at every step."""
+"""The family `rnn`: a plain (Elman) recurrent network, one hidden vector per layer."""
 
 from __future__ import annotations
 
@@ -15,11 +15,9 @@ from chainrule.nn import cells
 
 @dataclass(frozen=True, kw_only=True)
 class RnnConfig(RecurrentConfig):
-    """A recurrent network without gates."""
+    """Settings of the plain recurrent network."""
 
-    activation: str = option(
-        "tanh", "what bends the sum of input and memory", choices=tuple(cells.ACTIVATIONS)
-    )
+    activation: str = option("tanh", "activation of the hidden units", choices=tuple(cells.ACTIVATIONS))
 
 
 @register("rnn")
@@ -32,4 +30,4 @@ class Rnn(Recurrent):
 
     def cell(self, inputs: int) -> cells.Cell:
         config = self.config
-        return cells.Rnn(inputs, config.width, config.start, config.layer_norm, config.activation)
+        return cells.RnnCell(inputs, config.width, config.init, config.layer_norm, config.activation)

@@ -1,7 +1,7 @@
 """How large a model should be for the data and the time there are, when nobody says.
 
 A model wants to read several symbols for each of its weights, and data that are read often must be protected from
-being learnt by heart. The numbers here were found on texts of a million symbols; see benchmarks/results.md.
+overfitting. The numbers here were found on texts of a million symbols; see benchmarks/results.md.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 
 WIDTHS = (32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 TOWERS = ((2, 64, 64), (2, 128, 64), (3, 192, 64), (4, 256, 64), (5, 320, 128), (6, 384, 128), (8, 512, 256))
-MANY = 500  # symbols in an alphabet from which both ends of a model share their vectors
-LARGE = 4_000  # symbols in an alphabet from which most of the work would be the softmax
+MANY = 500  # vocabulary size from which input and output embeddings are tied
+LARGE = 4_000  # vocabulary size from which most of the work would be the softmax
 SAMPLES = 1024  # of them are enough to learn from
 WEIGHTS_PER_SYMBOL = 4.0  # of the data, at most
 READ_PER_WEIGHT = 3.0  # symbols, at least
@@ -28,10 +28,10 @@ TOWER_RATE = 0.008  # for layers of attention up to 192 wide
 
 
 @dataclass(frozen=True)
-class Task:
+class Workload:
     """What is known before learning begins."""
 
-    alphabet: int
+    vocab_size: int
     symbols: int  # to predict in the training part
     seconds: float | None  # the budget
     asked: float  # symbols to read when there is no budget
@@ -43,7 +43,7 @@ class Task:
 
 
 def choose(
-    task: Task,
+    workload: Workload,
     given: Mapping[str, Any],
     ladder: Iterable[Mapping[str, Any]],
     weights: Callable[[Mapping[str, Any]], int],
@@ -57,44 +57,44 @@ def choose(
     found = rungs[0]
     for rung in rungs[1:]:
         inner = weights(rung)
-        enough = read_per_weight * inner <= task.reading(inner + spoken(task, rung))
-        if not enough or inner > WEIGHTS_PER_SYMBOL * task.symbols:
+        enough = read_per_weight * inner <= workload.reading(inner + softmax_weights(workload, rung))
+        if not enough or inner > WEIGHTS_PER_SYMBOL * workload.symbols:
             break
         found = rung
-    reading = task.reading(weights(found) + spoken(task, found))
-    return {**found, "dropout": dropout(reading / max(1, task.symbols))}, reading
+    reading = workload.reading(weights(found) + softmax_weights(workload, found))
+    return {**found, "dropout": dropout(reading / max(1, workload.symbols))}, reading
 
 
 Weights = Callable[[Mapping[str, Any]], int]
 
 
-def recurrent(task: Task, given: Mapping[str, Any], weights: Weights) -> dict[str, Any]:
+def recurrent(workload: Workload, given: Mapping[str, Any], weights: Weights) -> dict[str, Any]:
     """Settings for networks of one layer, as wide as the task allows."""
-    found, reading = choose(task, given, [_sized(task, width) for width in WIDTHS], weights)
+    found, reading = choose(workload, given, [_sized(workload, width) for width in WIDTHS], weights)
     calm = (RATE_READING / max(reading, RATE_READING)) ** 0.35  # the longer, the slower
     chosen = found | pace(reading, RATE * calm * math.sqrt(384 / max(found["width"], 96)))
     return {name: value for name, value in chosen.items() if name not in given}
 
 
-def ungated(task: Task, given: Mapping[str, Any], weights: Weights) -> dict[str, Any]:
-    """As `recurrent`, but without gates a table of many symbols bears a quarter of the rate only."""
-    chosen = recurrent(task, given, weights)
-    if task.alphabet >= MANY and "rate" in chosen:
-        chosen["rate"] = float(f"{chosen['rate'] / 4:.2g}")
+def ungated(workload: Workload, given: Mapping[str, Any], weights: Weights) -> dict[str, Any]:
+    """As `recurrent`, but without gates a lower rate is borne only, and a quarter of it by a table of many symbols."""
+    chosen = recurrent(workload, given, weights)
+    if "lr" in chosen:
+        chosen["lr"] = float(f"{chosen['lr'] * (0.6 if workload.vocab_size < MANY else 0.25):.2g}")
     return chosen
 
 
-def transformer(task: Task, given: Mapping[str, Any], weights: Weights) -> dict[str, Any]:
+def transformer(workload: Workload, given: Mapping[str, Any], weights: Weights) -> dict[str, Any]:
     """Settings for layers of attention: the deeper the wider, and heads of 32 numbers."""
     ladder = [
-        {"layers": layers, **_headed(width, given), "context": context, **sampled(task)}
+        {"layers": layers, **_headed(width, given), "context": context, **sampled(workload)}
         for layers, width, context in TOWERS
     ]
-    slow = replace(task, speed=TOWER_SPEED * task.speed)
+    slow = replace(workload, speed=TOWER_SPEED * workload.speed)
     found, reading = choose(slow, given, ladder, weights, TOWER_READ_PER_WEIGHT)
     paced = pace(reading, TOWER_RATE * math.sqrt(192 / max(192, found["width"])))
     rows = max(8, (1024 if reading < 1.5e6 else 2048) // found["context"])
-    chosen = found | paced | {"rows": rows, "span": found["context"], "optimizer": "muon"}
+    chosen = found | paced | {"batch_size": rows, "seq_len": found["context"], "optimizer": "muon"}
     return {name: value for name, value in chosen.items() if name not in given}
 
 
@@ -108,31 +108,31 @@ def _headed(width: int, given: Mapping[str, Any]) -> dict[str, int]:
     return {"width": width, "heads": given.get("heads", max(fitting, default=1))}
 
 
-def _sized(task: Task, width: int) -> dict[str, Any]:
-    """Small alphabets need short vectors; large ones share a table of vectors half as wide as the layer."""
-    if task.alphabet < MANY:
+def _sized(workload: Workload, width: int) -> dict[str, Any]:
+    """Small vocabularies need short embeddings; large ones are tied, half as wide as the layer."""
+    if workload.vocab_size < MANY:
         return {"width": width, "embedding": min(64, width), "tied": "no"}
-    return {"width": width, "embedding": max(32, width // 2), "tied": "yes", **sampled(task)}
+    return {"width": width, "embedding": max(32, width // 2), "tied": "yes", **sampled(workload)}
 
 
-def sampled(task: Task) -> dict[str, Any]:
-    """A large alphabet is sampled while learning."""
-    return {"samples": SAMPLES} if task.alphabet >= LARGE else {}
+def sampled(workload: Workload) -> dict[str, Any]:
+    """Sampled softmax, where the vocabulary is large."""
+    return {"sampled_softmax": SAMPLES} if workload.vocab_size >= LARGE else {}
 
 
-def spoken(task: Task, settings: Mapping[str, Any]) -> float:
-    """Weights of the softmax that a symbol needs."""
+def softmax_weights(workload: Workload, settings: Mapping[str, Any]) -> float:
+    """Weights of the softmax that predicting a symbol reads."""
     width = settings["width"]
     if settings.get("tied") == "yes":
         width = settings.get("embedding") or width
-    return float(width * min(task.alphabet, 2 * settings.get("samples", task.alphabet)))
+    return float(width * min(workload.vocab_size, 2 * settings.get("sampled_softmax", workload.vocab_size)))
 
 
 def pace(reading: float, rate: float) -> dict[str, Any]:
     """Few rows while there are few steps to be made; more of them use the machine better."""
     rate = float(f"{rate:.2g}")
     rows = 16 if reading < 6e6 else 32 if reading < 2e7 else 64
-    return {"rows": rows, "span": 64 if rows < 64 else 35, "rate": rate}
+    return {"batch_size": rows, "seq_len": 64 if rows < 64 else 35, "lr": rate}
 
 
 def dropout(epochs: float) -> float:

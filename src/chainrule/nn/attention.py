@@ -1,4 +1,7 @@
-"""Attention and the blocks made of it: (B, T, D) -> (B, T, D), what has been read in, what has been read out."""
+"""Attention from queries (B, T, D) to a memory (B, S, M), its masks, and the Transformer block.
+
+Letters: H heads of d = D / H numbers, L keys in a cache, S positions of a source.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from torch import Tensor, nn
 
 from chainrule.nn import tap
 from chainrule.nn.dropout import Dropout
+from chainrule.nn.kv_cache import KVCache, SourceCache
 from chainrule.nn.position import rotated
 from chainrule.nn.product import Linear
 
@@ -21,163 +25,207 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "gelu-tanh": partial(F.gelu, approximate="tanh"),
     "relu": F.relu,
 }
-GROWTH = 64  # columns that a full buffer gains at least
-
-
-class Room:
-    """A buffer of keys and values (B, H, C, d) with room for more; `used` of its columns are filled."""
-
-    def __init__(self, keys: Tensor, values: Tensor, columns: int) -> None:
-        rows, heads, self.used, width = keys.shape
-        self.keys = keys.new_empty(rows, heads, columns, width)
-        self.values = values.new_empty(rows, heads, columns, width)
-        self.keys[:, :, : self.used], self.values[:, :, : self.used] = keys, values
-
-    def add(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """All keys and values with these ones behind them."""
-        before, self.used = self.used, self.used + keys.shape[2]
-        self.keys[:, :, before : self.used], self.values[:, :, before : self.used] = keys, values
-        return self.keys[:, :, : self.used], self.values[:, :, : self.used]
 
 
 @dataclass(frozen=True)
-class Past:
-    """Keys and values (B, H, L, d) of what has been read.
+class AttentionMask:
+    """Attention mask: which keys a query may attend to; and the rotation of rotary position embeddings."""
 
-    What comes next is written into the room behind them; when somebody has gone on from here before, or the room is
-    full, everything moves to a new one. So a past never changes, and reading on costs no copies.
+    causal: bool = False  # a query attends to no key behind its own, both sides having the same length
+    allowed: Tensor | None = None  # (B or 1, 1, T or 1, L) True: may be attended to; instead of `causal`
+    rotation: tuple[Tensor, Tensor] | None = None  # cosines and sines (B or 1, 1, T, d), see `nn.position`
+
+
+def causal_mask(real: Tensor | None, cached: int, new: int) -> AttentionMask:
+    """Causal mask: `new` symbols attend to `cached` ones and up to themselves, where these are `real` (B, L).
+
+    Padding stands to the right of a row's symbols, so those that are read together never attend to any of it.
     """
-
-    keys: Tensor
-    values: Tensor
-    room: Room | None = None
-
-    @property
-    def length(self) -> int:
-        """L."""
-        return self.keys.shape[2]
-
-    def __getitem__(self, rows: Tensor) -> Past:
-        """Fork, reorder or drop rows."""
-        return Past(self.keys[rows], self.values[rows])
-
-    def cut(self, length: int) -> Past:
-        """Only the first `length` symbols; this past, and whatever went on from it, must not be used any more."""
-        if self.room is not None:
-            self.room.used = length
-        return Past(self.keys[:, :, :length], self.values[:, :, :length], self.room)
-
-    def extended(self, keys: Tensor, values: Tensor) -> Past:
-        """With keys and values (B, H, T, d) of new symbols."""
-        if torch.is_grad_enabled():
-            if not self.length:
-                return Past(keys, values)
-            return Past(torch.cat([self.keys, keys], 2), torch.cat([self.values, values], 2))
-        length = self.length + keys.shape[2]
-        room = self.room
-        if room is None or room.used != self.length or length > room.keys.shape[2]:
-            room = Room(self.keys, self.values, length + max(GROWTH, length // 2))
-        return Past(*room.add(keys, values), room)
+    if cached == 0:
+        return AttentionMask(causal=new > 1)
+    if real is None and new == 1:
+        return AttentionMask()
+    device = None if real is None else real.device
+    rows = torch.arange(cached, cached + new, device=device).unsqueeze(1)  # (T, 1)
+    columns = torch.arange(cached + new, device=device)  # (L,)
+    allowed = (columns <= rows)[None, None]  # (1, 1, T, L)
+    if real is not None:
+        own = columns == rows  # padding attends to itself, so nothing is NaN
+        allowed = allowed & (real[:, None, None] | own)
+    return AttentionMask(allowed=allowed)
 
 
-@dataclass(frozen=True)
-class Sight:
-    """Which symbols a symbol may look at, and by how much vectors are turned at their places."""
+def padding_mask(real: Tensor) -> AttentionMask:
+    """Padding mask: all queries attend to what is `real` (B, S), and to nothing else.
 
-    causal: bool = False  # only those before it, and itself
-    mask: Tensor | None = None  # (B or 1, 1, T, L) True: may be looked at; instead of `causal`
-    turns: tuple[Tensor, Tensor] | None = None
+    A row that is nothing but padding attends to all of it, so nothing is NaN.
+    """
+    if bool(real.all()):
+        return AttentionMask()
+    return AttentionMask(allowed=(real | ~real.any(1, keepdim=True))[:, None, None])  # (B, 1, 1, S)
+
+
+def attend(part: nn.Module, queries: Tensor, cache: KVCache, mask: AttentionMask) -> Tensor:
+    """Scaled dot-product attention: softmax(Q K' / sqrt(d)) V of queries (B, H, T, d), all heads joined (B, T, D)."""
+    if tap.is_tapped(part, "weights"):
+        weights = tap.tell(part, "weights", attention_weights(queries, cache.keys, mask))  # (B, H, T, L)
+        mixed = weights @ cache.values  # (B, H, T, d)
+    else:
+        mixed = F.scaled_dot_product_attention(
+            queries, cache.keys, cache.values, mask.allowed, is_causal=mask.causal
+        )
+    return mixed.transpose(1, 2).flatten(2)
+
+
+def attention_weights(queries: Tensor, keys: Tensor, mask: AttentionMask) -> Tensor:
+    """Attention weights (B, H, T, L): softmax(Q K' / sqrt(d)), 0 where the mask forbids it."""
+    logits = queries @ keys.transpose(2, 3) / math.sqrt(queries.shape[-1])
+    allowed = mask.allowed
+    if mask.causal:
+        allowed = torch.ones(logits.shape[-2:], dtype=torch.bool, device=logits.device).tril()
+    if allowed is not None:
+        logits = logits.masked_fill(~allowed, -torch.inf)
+    return logits.softmax(-1)
+
+
+def _in_heads(vectors: Tensor, heads: int, kinds: int) -> tuple[Tensor, ...]:
+    """(B, T, kinds D) as one (B, H, T, d) of each kind."""
+    parts: Tensor = vectors.unflatten(-1, (kinds, heads, -1))  # type: ignore[no-untyped-call]
+    return parts.permute(2, 0, 3, 1, 4).unbind(0)
 
 
 class Attention(nn.Module):
-    """softmax(Q K' / sqrt(d)) V in H heads."""
+    """Multi-head attention from queries (B, T, D) to a memory (B, S, M), such as a source: cross-attention."""
 
-    def __init__(self, width: int, heads: int, coarse: bool = False) -> None:
+    def __init__(self, width: int, heads: int, memory_width: int, bf16: bool = False) -> None:
         super().__init__()
         self.heads = heads
-        self.asked = Linear(width, 3 * width, coarse=coarse)  # queries, keys, values
-        self.answer = Linear(width, width, coarse=coarse)
+        self.q = Linear(width, width, bf16=bf16)
+        self.kv = Linear(memory_width, 2 * width, bf16=bf16)
+        self.out = Linear(width, width, bf16=bf16)
 
-    def start(self, batch: int) -> Past:
-        """Having read nothing."""
-        width, device = self.answer.in_features, self.answer.bias.device
+    @property
+    def linears(self) -> list[Linear]:
+        """Its matrices."""
+        return [self.q, self.kv, self.out]
+
+    def start(self, memory: Tensor, real: Tensor) -> KVCache:
+        """Keys and values of a memory (B, S, M), zero where it is not `real` (B, S)."""
+        keys, values = _in_heads(self.kv(memory), self.heads, 2)  # (B, H, S, d) each
+        padding = ~real[:, None, :, None]  # (B, 1, S, 1)
+        return KVCache(keys.masked_fill(padding, 0.0), values.masked_fill(padding, 0.0))
+
+    def forward(self, vectors: Tensor, cache: KVCache, mask: AttentionMask) -> Tensor:
+        [queries] = _in_heads(self.q(vectors), self.heads, 1)  # (B, H, T, d)
+        return self.out(attend(self, queries, cache, mask))  # type: ignore[no-any-return]
+
+
+class SelfAttention(nn.Module):
+    """Multi-head self-attention: the memory is what the queries come from, and one product makes all three."""
+
+    def __init__(self, width: int, heads: int, bf16: bool = False) -> None:
+        super().__init__()
+        self.heads = heads
+        self.qkv = Linear(width, 3 * width, bf16=bf16)
+        self.out = Linear(width, width, bf16=bf16)
+
+    @property
+    def linears(self) -> list[Linear]:
+        """Its matrices."""
+        return [self.qkv, self.out]
+
+    def start(self, batch: int) -> KVCache:
+        """The cache of having read nothing."""
+        width, device = self.out.in_features, self.out.bias.device
         empty = torch.empty(batch, self.heads, 0, width // self.heads, device=device)
-        return Past(empty, empty)
+        return KVCache(empty, empty)
 
-    def forward(self, vectors: Tensor, past: Past | None, sight: Sight) -> tuple[Tensor, Past | None]:
-        parts = self.asked(vectors).unflatten(-1, (3, self.heads, -1))  # (B, T, 3, H, d)
-        queries, keys, values = parts.permute(2, 0, 3, 1, 4)  # (B, H, T, d) each
-        if sight.turns is not None:
-            queries, keys = rotated(queries, sight.turns), rotated(keys, sight.turns)
-        if past is not None:
-            past = past.extended(keys, values)
-            keys, values = past.keys, past.values
-        attend = self._told if tap.is_heard(self) else F.scaled_dot_product_attention
-        mixed: Tensor = attend(queries, keys, values, sight.mask, is_causal=sight.causal)  # (B, H, T, d)
-        return self.answer(mixed.transpose(1, 2).flatten(2)), past
-
-    def _told(
-        self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, is_causal: bool
-    ) -> Tensor:
-        """The same, step by step, for those who want to see who looks at whom."""
-        fit = queries @ keys.transpose(2, 3) / queries.shape[-1] ** 0.5  # (B, H, T, L)
-        if is_causal:
-            mask = torch.ones(fit.shape[-2:], dtype=torch.bool, device=fit.device).tril()
-        if mask is not None:
-            fit = fit.masked_fill(~mask, -torch.inf)
-        weights: Tensor = fit.softmax(-1)
-        tap.tell(self, attention=weights)
-        return weights @ values
+    def forward(
+        self, vectors: Tensor, cache: KVCache | None, mask: AttentionMask
+    ) -> tuple[Tensor, KVCache | None]:
+        queries, keys, values = _in_heads(self.qkv(vectors), self.heads, 3)  # (B, H, T, d) each
+        if mask.rotation is not None:
+            queries, keys = rotated(queries, mask.rotation), rotated(keys, mask.rotation)
+        if cache is None:
+            return self.out(attend(self, queries, KVCache(keys, values), mask)), None
+        cache = cache.extended(keys, values)
+        return self.out(attend(self, queries, cache, mask)), cache
 
 
 class Block(nn.Module):
-    """Look at the others, then think about it; each time what is found is added to what was there.
+    """Transformer block: self-attention, cross-attention if there is a source, then an MLP, each with a residual.
 
-    Normalised `first` (GPT-2), or after adding (the Transformer of 2017, BERT).
+    Pre-norm (GPT-2), or post-norm (the Transformer of 2017, BERT). `source_width` is that of the source's vectors.
     """
 
     def __init__(
         self,
         width: int,
         heads: int,
-        inner: int,
+        ffn_width: int,
         activation: str = "gelu",
-        first: bool = True,
+        pre_norm: bool = True,
         dropout: float = 0.0,
         epsilon: float = 1e-5,
-        coarse: bool = False,
+        bf16: bool = False,
+        source_width: int | None = None,
     ) -> None:
         super().__init__()
-        self.attention = Attention(width, heads, coarse)
+        self.attention = SelfAttention(width, heads, bf16)
         self.attention_norm = nn.LayerNorm(width, epsilon)
-        self.wide = Linear(width, inner, coarse=coarse)
-        self.narrow = Linear(inner, width, coarse=coarse)
-        self.thought_norm = nn.LayerNorm(width, epsilon)
+        self.cross = None if source_width is None else Attention(width, heads, source_width, bf16)
+        self.cross_norm = None if source_width is None else nn.LayerNorm(width, epsilon)
+        self.up = Linear(width, ffn_width, bf16=bf16)
+        self.down = Linear(ffn_width, width, bf16=bf16)
+        self.mlp_norm = nn.LayerNorm(width, epsilon)
         self.activation = activation
-        self.first = first
+        self.pre_norm = pre_norm
         self.dropout = Dropout(dropout)
 
     @property
     def linears(self) -> list[Linear]:
-        """Its layers that multiply."""
-        return [self.attention.asked, self.attention.answer, self.wide, self.narrow]
+        """Its matrices."""
+        cross = [] if self.cross is None else self.cross.linears
+        return [*self.attention.linears, *cross, self.up, self.down]
 
-    def think(self, vectors: Tensor) -> Tensor:
-        """A small network for every symbol by itself."""
-        return self.narrow(ACTIVATIONS[self.activation](self.wide(vectors)))  # type: ignore[no-any-return]
+    @property
+    def last_linears(self) -> list[Linear]:
+        """The matrices whose results are added to the residual stream."""
+        return [self.attention.out, *([] if self.cross is None else [self.cross.out]), self.down]
 
-    def forward(self, vectors: Tensor, past: Past | None, sight: Sight) -> tuple[Tensor, Past | None]:
-        if self.first:
-            found, past = self.attention(self.attention_norm(vectors), past, sight)
-            vectors = vectors + self.dropout(found)
-            return vectors + self.dropout(self.think(self.thought_norm(vectors))), past
-        found, past = self.attention(vectors, past, sight)
-        vectors = self.attention_norm(vectors + self.dropout(found))
-        return self.thought_norm(vectors + self.dropout(self.think(vectors))), past
+    def mlp(self, vectors: Tensor) -> Tensor:
+        """The position-wise feed-forward network."""
+        activations = ACTIVATIONS[self.activation](self.up(vectors))  # (B, T, F)
+        return self.down(tap.tell(self, "activations", activations))  # type: ignore[no-any-return]
+
+    def forward(
+        self,
+        vectors: Tensor,
+        cache: KVCache | None,
+        mask: AttentionMask,
+        source: KVCache | None = None,
+        source_mask: AttentionMask | None = None,
+    ) -> tuple[Tensor, KVCache | None]:
+        found, cache = self.attention(self._before(self.attention_norm, vectors), cache, mask)
+        vectors = self._after(self.attention_norm, vectors, found)
+        if self.cross is not None and self.cross_norm is not None:
+            found = self.cross(self._before(self.cross_norm, vectors), source, source_mask)
+            vectors = self._after(self.cross_norm, vectors, found)
+        found = self.mlp(self._before(self.mlp_norm, vectors))
+        return tap.tell(self, "output", self._after(self.mlp_norm, vectors, found)), cache
+
+    def _before(self, norm: nn.Module, vectors: Tensor) -> Tensor:
+        """What a layer is given."""
+        return norm(vectors) if self.pre_norm else vectors
+
+    def _after(self, norm: nn.Module, vectors: Tensor, found: Tensor) -> Tensor:
+        """The residual connection around a layer that found this."""
+        added = vectors + self.dropout(found)
+        return added if self.pre_norm else norm(added)  # type: ignore[no-any-return]
 
 
-class Blocks(nn.Module):
-    """One block above the other, called 0, 1, …"""
+class BlockStack(nn.Module):
+    """Blocks one above the other, called 0, 1, …"""
 
     def __init__(self, blocks: Iterable[Block]) -> None:
         super().__init__()
@@ -189,40 +237,33 @@ class Blocks(nn.Module):
         """From the lowest to the highest."""
         return [block for block in self.children() if isinstance(block, Block)]
 
-    def begin_small(self, deviation: float) -> None:
-        """What is added up over layers begins the smaller the more layers there are."""
-        for block in self.all:
-            for last in (block.attention.answer, block.narrow):
-                nn.init.normal_(last.weight, std=deviation / math.sqrt(2 * len(self.all)))
+    def scaled_init(self, deviation: float) -> None:
+        """Scaled initialisation (GPT-2): the more layers add to the residual stream, the smaller they begin."""
+        last = [layer for block in self.all for layer in block.last_linears]
+        for layer in last:
+            nn.init.normal_(layer.weight, std=deviation / math.sqrt(len(last)))
 
-    def start(self, batch: int) -> tuple[Past, ...]:
-        """Of every block, having read nothing."""
+    def start(self, batch: int) -> tuple[KVCache, ...]:
+        """The cache of every block, having read nothing."""
         return tuple(block.attention.start(batch) for block in self.all)
 
+    def read_source(self, vectors: Tensor, real: Tensor) -> SourceCache:
+        """Keys and values of a source (B, S, M) for the cross-attention of every block; `real` (B, S): no padding."""
+        layers = [block.cross for block in self.all if block.cross is not None]
+        return SourceCache(tuple(layer.start(vectors, real) for layer in layers), real)
+
     def forward(
-        self, vectors: Tensor, pasts: Sequence[Past] | None, sight: Sight
-    ) -> tuple[Tensor, tuple[Past, ...]]:
-        """Without `pasts`, nothing is remembered either."""
-        after = []
+        self,
+        vectors: Tensor,
+        caches: Sequence[KVCache] | None,
+        mask: AttentionMask,
+        source: SourceCache | None = None,
+    ) -> tuple[Tensor, tuple[KVCache, ...]]:
+        """Without `caches`, nothing is remembered either."""
+        after, source_mask = [], None if source is None else padding_mask(source.real)
         for place, block in enumerate(self.all):
-            vectors, past = block(vectors, pasts[place] if pasts else None, sight)  # (B, T, D)
-            after.append(past)
-        return vectors, tuple(after) if pasts else ()
-
-
-def causal_sight(real: Tensor | None, past: int, new: int) -> Sight:
-    """What `new` symbols after `past` ones may look at: what came before, as far as it is `real` (B, L + T).
-
-    Padding stands to the right of a row's symbols, so those read in one go never see any of it.
-    """
-    if past == 0:
-        return Sight(causal=new > 1)
-    if real is None and new == 1:
-        return Sight()
-    device = None if real is None else real.device
-    rows = torch.arange(past, past + new, device=device).unsqueeze(1)  # (T, 1)
-    mask = (torch.arange(past + new, device=device) <= rows)[None, None]  # (1, 1, T, L + T)
-    if real is not None:
-        own = torch.arange(past + new, device=device) == rows  # a padded place sees itself, so nothing is NaN
-        mask = mask & (real[:, None, None] | own)
-    return Sight(mask=mask)
+            before = caches[place] if caches else None
+            known = None if source is None else source.blocks[place]
+            vectors, cache = block(vectors, before, mask, known, source_mask)  # (B, T, D)
+            after.append(cache)
+        return vectors, tuple(after) if caches else ()

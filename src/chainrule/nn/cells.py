@@ -1,4 +1,4 @@
-"""One step of a recurrence, and a fast run over many steps where there is one.
+"""Recurrent cells: one step of a recurrence, and a fast run over many steps where there is one.
 
 Every cell has the same three parameters: the rows of `input_weight`, `hidden_weight` and `bias` are blocks of D, one
 for each of `gates`, in torch's order.
@@ -15,16 +15,22 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from chainrule.nn import unrolled
+from chainrule.nn.product import bf16_pays
 
-Memory = tuple[Tensor, ...]  # (B, D) each: hidden, and for an LSTM the cell
-STARTS: dict[str, Callable[[Tensor], Tensor] | None] = {
+CellState = tuple[Tensor, ...]  # (B, D) each: hidden, and for an LSTM the cell
+INITS: dict[str, Callable[[Tensor], Tensor] | None] = {
     "default": None,
     "orthogonal": nn.init.orthogonal_,
     "identity": nn.init.eye_,
 }
-Gates = tuple[Tensor, ...]  # (B, D) each
+See = Callable[[str, Tensor], Tensor]  # a tap at (B, D) by its name: what comes back is computed with
 WIDE = 384  # units from which products of few rows gain by bfloat16
 LATCH = 1e4  # far enough for a sigmoid to be 0 or 1
+
+
+def unseen(name: str, value: Tensor) -> Tensor:
+    """Nobody is at the taps."""
+    return value
 
 
 class Cell(nn.Module):
@@ -32,9 +38,9 @@ class Cell(nn.Module):
 
     gates: ClassVar[tuple[str, ...]]
     memories: ClassVar[int] = 1
-    biases: ClassVar[dict[str, float]] = {}  # where a gate's bias begins, if not anywhere
+    biases: ClassVar[dict[str, float]] = {}  # initial bias of a gate, if not random
 
-    def __init__(self, inputs: int, width: int, start: str = "default", norm: bool = False) -> None:
+    def __init__(self, inputs: int, width: int, init: str = "default", norm: bool = False) -> None:
         super().__init__()
         rows = len(self.gates) * width
         self.width = width
@@ -43,36 +49,42 @@ class Cell(nn.Module):
         self.bias = nn.Parameter(torch.empty(rows))
         self.input_norm = nn.LayerNorm(rows, bias=False) if norm else None
         self.hidden_norm = nn.LayerNorm(rows, bias=False) if norm else None
-        self.reset(start)
+        self.reset(init)
 
-    def reset(self, start: str) -> None:
-        """Begin anew: evenly within 1 / sqrt(width), hidden weights orthogonal or the identity if wanted."""
+    def reset(self, init: str) -> None:
+        """Initialise: uniform within 1 / sqrt(width), hidden weights orthogonal or the identity if wanted."""
         limit = 1.0 / math.sqrt(self.width)
         for weight in (self.input_weight, self.hidden_weight, self.bias):
             nn.init.uniform_(weight, -limit, limit)
-        if begin := STARTS[start]:
+        if begin := INITS[init]:
             for block in torch.split(self.hidden_weight, self.width):
                 begin(block)
-        if start == "identity":
+        if init == "identity":
             nn.init.zeros_(self.bias)
         for gate, value in self.biases.items():
             nn.init.constant_(self.bias.view(len(self.gates), -1)[self.gates.index(gate)], value)
 
     def project(self, vectors: Tensor) -> Tensor:
-        """What the inputs (…, I) have to say to all gates (…, G D): one product for all steps."""
+        """The inputs' (…, I) share of all gates (…, G D): one product for all steps."""
         if self.input_norm is None:
             return F.linear(vectors, self.input_weight, self.bias)
         return self.input_norm(F.linear(vectors, self.input_weight)) + self.bias  # type: ignore[no-any-return]
 
     def joined(self, inputs: Tensor, hidden: Tensor, weight: Tensor) -> Tensor:
-        """Inputs (B, G D) plus what the hidden vector (B, D) has to say."""
+        """Projected inputs (B, G D) plus the share of the hidden vector (B, D)."""
         if self.hidden_norm is None:
             return torch.addmm(inputs, hidden, weight.t())
         return inputs + self.hidden_norm(hidden @ weight.t())  # type: ignore[no-any-return]
 
-    def step(self, inputs: Tensor, memory: Memory, weight: Tensor) -> tuple[Memory, Gates]:
+    def step(self, inputs: Tensor, memory: CellState, weight: Tensor, see: See = unseen) -> CellState:
         """One step from projected inputs (B, G D); `weight` is the hidden weight, perhaps with some dropped."""
         raise NotImplementedError
+
+    @property
+    def inner(self) -> tuple[str, ...]:
+        """The taps inside a step, beside `hidden`: a fast run does not have them."""
+        gates = tuple(f"gates.{name}" for name in self.gates if name != "hidden")
+        return ("cell", *gates) if self.memories > 1 else gates
 
     @property
     def fused(self) -> bool:
@@ -80,18 +92,18 @@ class Cell(nn.Module):
         return False
 
     def run(
-        self, vectors: Tensor, memory: Memory, weight: Tensor, lengths: Tensor | None, coarse: bool = False
-    ) -> tuple[Tensor, Memory]:
+        self, vectors: Tensor, memory: CellState, weight: Tensor, lengths: Tensor | None, bf16: bool = False
+    ) -> tuple[Tensor, CellState]:
         """Many steps (T, B, I) in one go: hidden (T, B, D), and the memory after `lengths` steps.
 
-        `coarse`: products may be in bfloat16.
+        `bf16`: products may be in bfloat16.
         """
-        with torch.autocast(vectors.device.type, torch.bfloat16, enabled=coarse):
+        with torch.autocast(vectors.device.type, torch.bfloat16, enabled=bf16):
             inputs = self.project(vectors).to(vectors.dtype)  # (T, B, G D)
-        values = self.unrolled(inputs, memory[0], weight, coarse and self.width >= WIDE)
+        values = self.unrolled(inputs, memory[0], weight, bf16 and self.width >= WIDE)
         return values, (after(values, memory[0], lengths),)
 
-    def unrolled(self, inputs: Tensor, first: Tensor, weight: Tensor, coarse: bool) -> Tensor:
+    def unrolled(self, inputs: Tensor, first: Tensor, weight: Tensor, bf16: bool) -> Tensor:
         """All hidden vectors (T, B, D) from projected inputs (T, B, G D) and the first one (B, D)."""
         raise NotImplementedError
 
@@ -112,49 +124,50 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-class Rnn(Cell):
+class RnnCell(Cell):
     """h = g(W x + U h + b)."""
 
     gates = ("hidden",)
 
     def __init__(
-        self, inputs: int, width: int, start: str = "default", norm: bool = False, activation: str = "tanh"
+        self, inputs: int, width: int, init: str = "default", norm: bool = False, activation: str = "tanh"
     ) -> None:
-        super().__init__(inputs, width, start, norm)
+        super().__init__(inputs, width, init, norm)
         self.activation = activation
 
-    def step(self, inputs: Tensor, memory: Memory, weight: Tensor) -> tuple[Memory, Gates]:
+    def step(self, inputs: Tensor, memory: CellState, weight: Tensor, see: See = unseen) -> CellState:
         hidden = ACTIVATIONS[self.activation](self.joined(inputs, memory[0], weight))  # (B, D)
-        return (hidden,), (hidden,)
+        return (see("hidden", hidden),)
 
     @property
     def fused(self) -> bool:
         return self.hidden_norm is None
 
-    def unrolled(self, inputs: Tensor, first: Tensor, weight: Tensor, coarse: bool) -> Tensor:
-        return unrolled.rnn(inputs, first, weight, self.activation, coarse)
+    def unrolled(self, inputs: Tensor, first: Tensor, weight: Tensor, bf16: bool) -> Tensor:
+        return unrolled.rnn(inputs, first, weight, self.activation, bf16)
 
 
-class Lstm(Cell):
+class LstmCell(Cell):
     """i, f, o from x and h; c = f * c + i * g, h = o * tanh(c)."""
 
     gates: ClassVar[tuple[str, ...]] = ("input", "forget", "candidate", "output")
     memories = 2
     biases: ClassVar = {"forget": 1.0}  # remember, until there is a reason to forget
 
-    def __init__(self, inputs: int, width: int, start: str = "default", norm: bool = False) -> None:
-        super().__init__(inputs, width, start, norm)
+    def __init__(self, inputs: int, width: int, init: str = "default", norm: bool = False) -> None:
+        super().__init__(inputs, width, init, norm)
         self.cell_norm = nn.LayerNorm(width, bias=False) if norm else None
 
-    def step(self, inputs: Tensor, memory: Memory, weight: Tensor) -> tuple[Memory, Gates]:
+    def step(self, inputs: Tensor, memory: CellState, weight: Tensor, see: See = unseen) -> CellState:
         hidden, cell = memory
         i, f, g, o = self.joined(inputs, hidden, weight).chunk(4, 1)  # (B, D) each
-        i, f, g, o = i.sigmoid(), f.sigmoid(), g.tanh(), o.sigmoid()
-        cell = torch.addcmul(f * cell, i, g)
-        return (o * self.shown(cell), cell), (i, f, g, o)
+        i, f = see("gates.input", i.sigmoid()), see("gates.forget", f.sigmoid())
+        g, o = see("gates.candidate", g.tanh()), see("gates.output", o.sigmoid())
+        cell = see("cell", torch.addcmul(f * cell, i, g))
+        return see("hidden", o * self.squashed(cell)), cell
 
-    def shown(self, cell: Tensor) -> Tensor:
-        """What an open output gate lets through."""
+    def squashed(self, cell: Tensor) -> Tensor:
+        """tanh(c), of the normalised cell if there is layer norm."""
         return torch.tanh(cell if self.cell_norm is None else self.cell_norm(cell))
 
     @property
@@ -162,18 +175,18 @@ class Lstm(Cell):
         return self.hidden_norm is None
 
     def run(
-        self, vectors: Tensor, memory: Memory, weight: Tensor, lengths: Tensor | None, coarse: bool = False
-    ) -> tuple[Tensor, Memory]:
-        """By torch's own loop."""
+        self, vectors: Tensor, memory: CellState, weight: Tensor, lengths: Tensor | None, bf16: bool = False
+    ) -> tuple[Tensor, CellState]:
+        """By torch's own loop, which has none in bfloat16 for machines without such products."""
         if len(vectors) == 1:
             return self._once(vectors, memory, weight, lengths)
-        with torch.autocast(vectors.device.type, torch.bfloat16, enabled=coarse):
+        with torch.autocast(vectors.device.type, torch.bfloat16, enabled=bf16 and bf16_pays()):
             values, moved = self._many(vectors, memory, weight, lengths)
         return values.to(vectors.dtype), tuple(one.to(vectors.dtype) for one in moved)
 
     def _many(
-        self, vectors: Tensor, memory: Memory, weight: Tensor, lengths: Tensor | None
-    ) -> tuple[Tensor, Memory]:
+        self, vectors: Tensor, memory: CellState, weight: Tensor, lengths: Tensor | None
+    ) -> tuple[Tensor, CellState]:
         into: Tensor = self.input_weight
         if lengths is not None:
             vectors, into = self._latched(vectors, lengths)
@@ -183,8 +196,8 @@ class Lstm(Cell):
         return values, (after(values, memory[0], lengths), cell[0])
 
     def _once(
-        self, vectors: Tensor, memory: Memory, weight: Tensor, lengths: Tensor | None
-    ) -> tuple[Tensor, Memory]:
+        self, vectors: Tensor, memory: CellState, weight: Tensor, lengths: Tensor | None
+    ) -> tuple[Tensor, CellState]:
         """One step by torch's cell. Its loop puts weights in an order of its own first, which costs more than the
         step of one row itself: with 200 units 240 µs against 50, with 512 units 4,400 against 200.
         """
@@ -205,78 +218,81 @@ class Lstm(Cell):
         return more, torch.cat([self.input_weight, latch.unsqueeze(1)], 1)
 
 
-class CoupledLstm(Lstm):
-    """As `Lstm` with f = 1 - i: a cell moves from what it was towards the candidate, never beyond."""
+class CoupledLstmCell(LstmCell):
+    """As `LstmCell` with f = 1 - i: a cell moves from what it was towards the candidate, never beyond."""
 
     gates = ("input", "candidate", "output")
     biases: ClassVar = {"input": -1.0}  # the same as a forget gate that begins at 1
 
-    def step(self, inputs: Tensor, memory: Memory, weight: Tensor) -> tuple[Memory, Gates]:
+    def step(self, inputs: Tensor, memory: CellState, weight: Tensor, see: See = unseen) -> CellState:
         hidden, cell = memory
         i, g, o = self.joined(inputs, hidden, weight).chunk(3, 1)  # (B, D) each
-        i, g, o = i.sigmoid(), g.tanh(), o.sigmoid()
-        cell = torch.lerp(cell, g, i)
-        return (o * self.shown(cell), cell), (i, g, o)
+        i = see("gates.input", i.sigmoid())
+        g, o = see("gates.candidate", g.tanh()), see("gates.output", o.sigmoid())
+        cell = see("cell", torch.lerp(cell, g, i))
+        return see("hidden", o * self.squashed(cell)), cell
 
     @property
     def fused(self) -> bool:
         return False
 
 
-class GruBefore(Cell):
+class GruBeforeCell(Cell):
     """h = (1 - z) * h + z * g with g = tanh(W x + U (r * h)): reset before the product."""
 
     gates = ("reset", "update", "candidate")
 
-    def __init__(self, inputs: int, width: int, start: str = "default", norm: bool = False) -> None:
-        super().__init__(inputs, width, start, norm)
+    def __init__(self, inputs: int, width: int, init: str = "default", norm: bool = False) -> None:
+        super().__init__(inputs, width, init, norm)
         if norm:  # two products, so two norms
             self.hidden_norm = nn.LayerNorm(2 * width, bias=False)
         self.candidate_norm = nn.LayerNorm(width, bias=False) if norm else None
 
-    def step(self, inputs: Tensor, memory: Memory, weight: Tensor) -> tuple[Memory, Gates]:
+    def step(self, inputs: Tensor, memory: CellState, weight: Tensor, see: See = unseen) -> CellState:
         [hidden] = memory
         opening, into = torch.split(inputs, [2 * self.width, self.width], 1)  # (B, 2 D), (B, D)
         to_gates, to_candidate = torch.split(weight, [2 * self.width, self.width])
         r, z = self.joined(opening, hidden, to_gates).sigmoid().chunk(2, 1)  # (B, D) each
+        r, z = see("gates.reset", r), see("gates.update", z)
         if self.candidate_norm is None:
             g = torch.addmm(into, r * hidden, to_candidate.t()).tanh()
         else:
             g = (into + self.candidate_norm((r * hidden) @ to_candidate.t())).tanh()
-        return (torch.lerp(hidden, g, z),), (r, z, g)
+        return (see("hidden", torch.lerp(hidden, see("gates.candidate", g), z)),)
 
     @property
     def fused(self) -> bool:
         return self.hidden_norm is None
 
-    def unrolled(self, inputs: Tensor, first: Tensor, weight: Tensor, coarse: bool) -> Tensor:
-        return unrolled.gru_before(inputs, first, weight, coarse)
+    def unrolled(self, inputs: Tensor, first: Tensor, weight: Tensor, bf16: bool) -> Tensor:
+        return unrolled.gru_before(inputs, first, weight, bf16)
 
 
-class GruAfter(Cell):
+class GruAfterCell(Cell):
     """h = (1 - z) * g + z * h with g = tanh(W x + r * (U h + b)): torch's convention, reset after the product."""
 
     gates = ("reset", "update", "candidate")
 
-    def __init__(self, inputs: int, width: int, start: str = "default", norm: bool = False) -> None:
-        super().__init__(inputs, width, start, norm)
+    def __init__(self, inputs: int, width: int, init: str = "default", norm: bool = False) -> None:
+        super().__init__(inputs, width, init, norm)
         self.hidden_bias = nn.Parameter(torch.zeros(width))
 
-    def step(self, inputs: Tensor, memory: Memory, weight: Tensor) -> tuple[Memory, Gates]:
+    def step(self, inputs: Tensor, memory: CellState, weight: Tensor, see: See = unseen) -> CellState:
         [hidden] = memory
         opening, into = torch.split(inputs, [2 * self.width, self.width], 1)  # (B, 2 D), (B, D)
         product = hidden @ weight.t() if self.hidden_norm is None else self.hidden_norm(hidden @ weight.t())
         to_gates, to_candidate = torch.split(product, [2 * self.width, self.width], 1)
         r, z = (opening + to_gates).sigmoid().chunk(2, 1)  # (B, D) each
-        g = torch.addcmul(into, r, to_candidate + self.hidden_bias).tanh()
-        return (torch.lerp(g, hidden, z),), (r, z, g)
+        r, z = see("gates.reset", r), see("gates.update", z)
+        g = see("gates.candidate", torch.addcmul(into, r, to_candidate + self.hidden_bias).tanh())
+        return (see("hidden", torch.lerp(g, hidden, z)),)
 
     @property
     def fused(self) -> bool:
         return self.hidden_norm is None
 
-    def unrolled(self, inputs: Tensor, first: Tensor, weight: Tensor, coarse: bool) -> Tensor:
-        return unrolled.gru_after(inputs, first, weight, self.hidden_bias, coarse)
+    def unrolled(self, inputs: Tensor, first: Tensor, weight: Tensor, bf16: bool) -> Tensor:
+        return unrolled.gru_after(inputs, first, weight, self.hidden_bias, bf16)
 
 
 def _one_layer() -> tuple[bool, int, float, bool, bool, bool]:

@@ -1,4 +1,4 @@
-"""Forgetting on purpose while training, in four ways; all randomness is torch's global one.
+"""Dropout while training, of four kinds; all randomness is torch's global one.
 
 Each kind drops something else: `plain` single numbers, `locked` the same numbers at every step of a sequence
 (Gal and Ghahramani 2016), `embed` whole symbols, and `dropped` weights (weight-drop, Merity et al. 2018).

@@ -1,4 +1,4 @@
-"""Weights in eight bits: a quarter of the memory to read, and reading weights is what one stream waits for.
+"""Int8 quantisation: a quarter of the memory to read, and reading weights is what one stream waits for.
 
 Every row of a matrix has a scale of its own, and so has every vector it is multiplied with: sums of whole numbers are
 exact, so an answer does not depend on what else is answered beside it.
@@ -14,7 +14,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 TOP = 127.0  # the largest of the whole numbers
-HALF = 63.0  # for vectors, on machines whose products of bytes overflow
+ZERO = 128  # the byte that stands for 0 in vectors
+HALF, LOW_ZERO = 63.0, 64  # the same where sums of two products must fit 16 bits: 127 * 127 * 2 does
 LEAST = 1e-12  # a row of zeros has a scale, too
 
 
@@ -33,9 +34,10 @@ class Matrix:
         if self.packed is None:
             return F.linear(vectors, self.whole.to(vectors.dtype) * self.scale[:, None])
         rows = vectors.reshape(-1, vectors.shape[-1])  # (M, D)
-        worth = rows.abs().amax(1, keepdim=True).clamp_(min=LEAST).div_(_top())  # (M, 1)
+        top, zero = _range()
+        worth = rows.abs().amax(1, keepdim=True).clamp_(min=LEAST).div_(top)  # (M, 1)
         multiply = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32
-        found: Tensor = multiply(rows / worth, 1.0, 128, self.packed)  # (M, N)
+        found: Tensor = multiply(rows / worth, 1.0, zero, self.packed)  # (M, N)
         return found.mul_(worth).view(*vectors.shape[:-1], self.size)
 
 
@@ -56,7 +58,7 @@ class Int8Linear(nn.Module):
 
 
 def compress(module: nn.Module) -> None:
-    """Put small weights in the place of every linear layer inside."""
+    """Quantise every linear layer inside."""
     for name, part in list(module.named_children()):
         if isinstance(part, nn.Linear):
             setattr(module, name, Int8Linear(part))
@@ -71,8 +73,12 @@ def _has_kernels() -> bool:
 
 
 @cache
-def _top() -> float:
-    return TOP if torch.cpu._is_vnni_supported() else HALF
+def _range() -> tuple[float, int]:
+    """The largest whole number of a vector, and the byte that stands for 0.
+
+    Without VNNI, machines add products of two pairs of bytes in 16 bits and cut off what does not fit.
+    """
+    return (TOP, ZERO) if torch.cpu._is_vnni_supported() else (HALF, LOW_ZERO)
 
 
 def _packed(weight: Tensor, scale: Tensor) -> object:

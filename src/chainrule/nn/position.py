@@ -1,4 +1,4 @@
-"""Where a symbol stands: attention alone does not know.
+"""Position embeddings: where a symbol stands, which attention alone does not know.
 
 `learned` and `sinusoidal` vectors are added to those of the symbols; `rotary` ones turn queries and keys, so that
 their product depends on how far apart two symbols are.

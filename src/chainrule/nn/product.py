@@ -42,21 +42,26 @@ def linear(vectors: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tenso
     return found
 
 
-class Linear(nn.Linear):
-    """A layer that answers by `linear`, and learns by products in bfloat16 if it is `coarse`."""
+def bf16_pays() -> bool:
+    """Whether this machine has instructions for products in bfloat16; imitated, they are slower, or missing."""
+    return bool(torch.cpu.get_capabilities().get("avx512_bf16", False))
 
-    def __init__(self, inputs: int, outputs: int, bias: bool = True, coarse: bool = False) -> None:
+
+class Linear(nn.Linear):
+    """Linear layer: runs by `linear`, and with `bf16` trains by products in bfloat16."""
+
+    def __init__(self, inputs: int, outputs: int, bias: bool = True, bf16: bool = False) -> None:
         super().__init__(inputs, outputs, bias)
-        self.coarse = coarse
+        self.bf16 = bf16
 
     def forward(self, vectors: Tensor) -> Tensor:
-        if self.training and self.coarse:
-            found: Tensor = _Coarse.apply(vectors, self.weight, self.bias)  # type: ignore[no-untyped-call]
+        if self.training and self.bf16:
+            found: Tensor = _BF16.apply(vectors, self.weight, self.bias)  # type: ignore[no-untyped-call]
             return found
         return linear(vectors, self.weight, self.bias)
 
 
-class _Coarse(torch.autograd.Function):
+class _BF16(torch.autograd.Function):
     """Only products are in bfloat16, forward and backward: whatever lies between them is faster as it is."""
 
     @staticmethod
@@ -72,9 +77,9 @@ class _Coarse(torch.autograd.Function):
     def backward(context: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
         rows, matrix = context.saved_tensors
         flat = gradient.flatten(0, -2)  # (M, N)
-        coarse = flat.bfloat16()
-        to_vectors = torch.mm(coarse, matrix).float().view(*gradient.shape[:-1], matrix.shape[1])
-        to_weight = torch.mm(coarse.t(), rows).float()
+        bf16 = flat.bfloat16()
+        to_vectors = torch.mm(bf16, matrix).float().view(*gradient.shape[:-1], matrix.shape[1])
+        to_weight = torch.mm(bf16.t(), rows).float()
         return to_vectors, to_weight, flat.sum(0) if context.biased else None
 
 

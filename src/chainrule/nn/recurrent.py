@@ -10,77 +10,92 @@ import torch
 from torch import Tensor, nn
 
 from chainrule.nn import tap
-from chainrule.nn.cells import Cell, Memory, after
+from chainrule.nn.cells import Cell, CellState, after, unseen
 from chainrule.nn.dropout import Dropout, dropped
 from chainrule.symbols import PAD
 
 
 class OneWay(nn.Module):
-    """One layer that reads in one direction.
+    """One recurrent layer in one direction.
 
     Rows may end early: after `lengths` (B,) symbols; what comes then changes no memory and its hidden vectors
-    mean nothing. None: no row does. `coarse` layers train with products in bfloat16 unless they go step by step, and
-    answer with full precision.
+    mean nothing. None: no row does. With `bf16` it trains by products in bfloat16 unless it goes step by step, and
+    runs in full precision otherwise.
     """
 
     def __init__(
-        self, cell: Cell, *, backward: bool = False, weight_drop: float = 0.0, coarse: bool = False
+        self, cell: Cell, *, backward: bool = False, weight_drop: float = 0.0, bf16: bool = False
     ) -> None:
         super().__init__()
-        self.coarse = coarse
+        self.bf16 = bf16
         self.cell = cell
         self.backward = backward
         self.weight_drop = weight_drop
+        self.inner = cell.inner
 
     @property
     def width(self) -> int:
         """D."""
         return self.cell.width
 
-    def start(self, batch: int) -> Memory:
+    def start(self, batch: int) -> CellState:
         """The memory of having read nothing."""
         return (self.cell.bias.new_zeros(batch, self.width),) * self.cell.memories
 
     def forward(
-        self, vectors: Tensor, memory: Memory, lengths: Tensor | None = None
-    ) -> tuple[Tensor, Memory]:
+        self, vectors: Tensor, memory: CellState, lengths: Tensor | None = None
+    ) -> tuple[Tensor, CellState]:
         if vectors.shape[1] == 0:
             return vectors.new_empty(*vectors.shape[:2], self.width), memory
         if self.backward:
             vectors = turned(vectors, lengths)
         weight = dropped(self.cell.hidden_weight, self.weight_drop, self.training)  # (G D, D)
         steps = vectors.transpose(0, 1)  # (T, B, I)
-        if self.cell.fused and not tap.is_heard(self):
-            values, memory = self.cell.run(steps, memory, weight, lengths, self.coarse and self.training)
-        else:
+        if self._goes_step_by_step():
             values, memory = self._loop(steps, memory, weight, lengths)
-        hidden = values.transpose(0, 1)  # (B, T, D)
-        return turned(hidden, lengths) if self.backward else hidden, memory
+        else:
+            values, memory = self.cell.run(steps, memory, weight, lengths, self.bf16 and self.training)
+        hidden = self._in_order(values, lengths)  # (B, T, D)
+        tap.hear(self, "hidden", hidden)
+        return hidden, memory
+
+    def _goes_step_by_step(self) -> bool:
+        """For cells that nothing else runs, and for taps inside a step."""
+        return not self.cell.fused or tap.is_tapped(self, *self.inner) or tap.is_replaced(self, "hidden")
 
     def _loop(
-        self, vectors: Tensor, memory: Memory, weight: Tensor, lengths: Tensor | None
-    ) -> tuple[Tensor, Memory]:
-        """Step by step, for cells that nothing else runs and for those who want to see everything."""
-        heard, gates, memories, moved = tap.is_heard(self), [], [], memory
+        self, vectors: Tensor, memory: CellState, weight: Tensor, lengths: Tensor | None
+    ) -> tuple[Tensor, CellState]:
+        """Many steps (T, B, I), one by one: hidden (T, B, D), and the memory after `lengths` steps."""
+        seen, memories, moved = _Seen(self), [], memory
+        see = seen if tap.is_tapped(self, "hidden", *self.inner) else unseen
         for inputs in self.cell.project(vectors).unbind(0):  # (B, G D)
-            moved, opened = self.cell.step(inputs, moved, weight)
+            moved = self.cell.step(inputs, moved, weight, see)
             memories.append(moved)
-            if heard:
-                gates.append(torch.stack(opened, 1))  # (B, G, D)
+        for name, one in seen.items():
+            tap.hear(self, name, self._in_order(torch.stack(one), lengths))  # (B, T, D)
         values = [torch.stack(steps) for steps in zip(*memories, strict=True)]  # (T, B, D) each
-        if heard:
-            self._tell(values, torch.stack(gates, 1), lengths)
         ended = tuple(after(new, old, lengths) for new, old in zip(values, memory, strict=True))
         return values[0], ended
 
-    def _tell(self, values: list[Tensor], gates: Tensor, lengths: Tensor | None) -> None:
-        """hidden and cell (B, T, D), gates (B, T, G, D), in the order of the text in both directions."""
-        told = {"hidden": values[0].transpose(0, 1), "gates": gates}
-        if len(values) > 1:
-            told["cell"] = values[1].transpose(0, 1)
-        if self.backward:
-            told = {name: turned(value, lengths) for name, value in told.items()}
-        tap.tell(self, **told)
+    def _in_order(self, values: Tensor, lengths: Tensor | None) -> Tensor:
+        """Steps (T, B, D) as rows (B, T, D) in the order of the text, in either direction."""
+        rows = values.transpose(0, 1)
+        return turned(rows, lengths) if self.backward else rows
+
+
+class _Seen(dict[str, list[Tensor]]):
+    """The taps inside a step: a value (B, D) is replaced at once, and heard when all steps are done."""
+
+    def __init__(self, layer: OneWay) -> None:
+        super().__init__()
+        self.layer = layer
+
+    def __call__(self, name: str, value: Tensor) -> Tensor:
+        value = tap.replaced(self.layer, name, value.unsqueeze(1)).squeeze(1)
+        if name != "hidden":  # which the layer tells
+            self.setdefault(name, []).append(value)
+        return value
 
 
 class BothWays(nn.Module):
@@ -96,13 +111,13 @@ class BothWays(nn.Module):
         """D of both together."""
         return self.rightward.width + self.leftward.width
 
-    def start(self, batch: int) -> Memory:
+    def start(self, batch: int) -> CellState:
         """The memory of having read nothing, in both directions."""
         return (*self.rightward.start(batch), *self.leftward.start(batch))
 
     def forward(
-        self, vectors: Tensor, memory: Memory, lengths: Tensor | None = None
-    ) -> tuple[Tensor, Memory]:
+        self, vectors: Tensor, memory: CellState, lengths: Tensor | None = None
+    ) -> tuple[Tensor, CellState]:
         half = len(memory) // 2
         right, one = self.rightward(vectors, memory[:half], lengths)  # (B, T, D)
         left, other = self.leftward(vectors, memory[half:], lengths)  # (B, T, D)
@@ -113,10 +128,10 @@ Direction = Literal["forward", "backward", "both"]
 
 
 def layer(
-    make: Callable[[], Cell], direction: Direction = "forward", weight_drop: float = 0.0, coarse: bool = False
+    make: Callable[[], Cell], direction: Direction = "forward", weight_drop: float = 0.0, bf16: bool = False
 ) -> OneWay | BothWays:
     """A layer of the cells that `make` makes, for any direction."""
-    one = partial(OneWay, weight_drop=weight_drop, coarse=coarse)
+    one = partial(OneWay, weight_drop=weight_drop, bf16=bf16)
     if direction == "both":
         return BothWays(one(make()), one(make(), backward=True))
     return one(make(), backward=direction == "backward")
@@ -137,13 +152,13 @@ class Stack(nn.Module):
         """From the lowest to the highest."""
         return [getattr(self, str(place)) for place in range(self.depth)]
 
-    def start(self, batch: int) -> tuple[Memory, ...]:
+    def start(self, batch: int) -> tuple[CellState, ...]:
         """The memory of every layer, having read nothing."""
         return tuple(layer.start(batch) for layer in self.layers)
 
     def forward(
-        self, vectors: Tensor, memories: Sequence[Memory], lengths: Tensor | None = None
-    ) -> tuple[Tensor, tuple[Memory, ...]]:
+        self, vectors: Tensor, memories: Sequence[CellState], lengths: Tensor | None = None
+    ) -> tuple[Tensor, tuple[CellState, ...]]:
         ended = []
         for place, (layer, memory) in enumerate(zip(self.layers, memories, strict=True)):
             below = self.between(vectors) if place else vectors

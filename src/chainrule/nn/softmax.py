@@ -1,6 +1,6 @@
-"""From hidden vectors to symbols: the output layer, and its loss without ever holding all logits.
+"""Softmax output: logits, cross-entropy and sampled softmax, without ever holding all logits.
 
-With a large alphabet most of a small model's work is here. So logits are made for some rows at a time, and while
+With a large vocabulary most of a small model's work is here. So logits are made for some rows at a time, and while
 they are in the cache they become probabilities, then gradients, in the same buffer: (N, V) is never held and
 nothing is computed twice.
 """
@@ -16,44 +16,45 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from chainrule.nn import tap
 from chainrule.nn.int8 import Matrix
 from chainrule.nn.product import linear
 from chainrule.symbols import PAD
 
 CHUNK = 16 << 20  # bytes of logits held at once: they stay in the cache, and products are still large
 LINE = 16  # numbers in a cache line
-FEWEST = 32  # rows at least, or products become slow; only alphabets above 65 thousand feel it
+FEWEST = 32  # rows at least, or products become slow; only vocabularies above 65 thousand feel it
 BLOCK = 128  # rows and sampled symbols are filled up to a multiple of so many
 START = 0.1  # weights begin between -START and START
 
 
-class Output(nn.Module):
-    """Logits, exact loss and sampled loss over one alphabet; the weight may be an embedding's own."""
+class SoftmaxOutput(nn.Module):
+    """Logits, exact loss and sampled loss over one vocabulary; the weight may be an embedding's own."""
 
     weight: nn.Parameter  # (V, D)
     bias: Tensor  # (V,)
-    silent: Tensor  # (V,)
+    suppressed: Tensor  # (V,)
     proposal: Tensor  # (V,)
 
     def __init__(
         self,
         width: int,
-        alphabet: int,
-        silent: Sequence[int] = (),
+        vocab_size: int,
+        suppressed: Sequence[int] = (),
         weight: Tensor | None = None,
         bias: bool = True,
     ) -> None:
         super().__init__()
-        fresh = torch.empty(alphabet, width).uniform_(-START, START) if weight is None else weight
+        fresh = torch.empty(vocab_size, width).uniform_(-START, START) if weight is None else weight
         self.weight = fresh if isinstance(fresh, nn.Parameter) else nn.Parameter(fresh)
         if bias:
-            self.bias = nn.Parameter(torch.zeros(alphabet))
+            self.bias = nn.Parameter(torch.zeros(vocab_size))
         else:
-            self.register_buffer("bias", torch.zeros(alphabet), persistent=False)
-        mask = torch.zeros(alphabet, dtype=torch.bool)
-        mask[list(silent)] = True
-        self.register_buffer("silent", mask, persistent=False)
-        self.register_buffer("proposal", _zipf(~mask), persistent=False)
+            self.register_buffer("bias", torch.zeros(vocab_size), persistent=False)
+        mask = torch.zeros(vocab_size, dtype=torch.bool)
+        mask[list(suppressed)] = True
+        self.register_buffer("suppressed", mask, persistent=False)
+        self.register_buffer("proposal", _zipf(mask), persistent=False)
         self.small: Matrix | None = None  # the weight in eight bits
         self._chances: dict[int, Tensor] = {}  # by number of samples; only saves work
 
@@ -62,22 +63,26 @@ class Output(nn.Module):
         self.small = Matrix(self.weight.detach())
 
     def logits(self, hidden: Tensor) -> Tensor:
-        """(…, D) -> (…, V), -inf for symbols that are never spoken."""
-        return self._product(hidden, self._hushed())
+        """(…, D) -> (…, V), -inf for symbols that are never predicted."""
+        return tap.tell(self, "logits", self._product(hidden, self._suppressed_bias()))
 
     def loss(
-        self, hidden: Tensor, targets: Tensor, label_smoothing: float = 0.0, coarse: bool = False
+        self, hidden: Tensor, targets: Tensor, label_smoothing: float = 0.0, bf16: bool = False
     ) -> Tensor:
         """The sum of -log p, in nats, of targets (N,) after hidden (N, D), those that are PAD left out.
 
-        With smoothing, a share of each target is spread evenly over all symbols that can be spoken. `coarse` is for
-        training: products in bfloat16, more than twice as fast where the machine has such products.
+        Label smoothing spreads a share of each target evenly over all symbols that can be predicted. `bf16` is for
+        training: products in bfloat16, more than twice as fast where the machine has such products. Who listens to
+        logits hears those of the targets that are no PAD, here and in `score`, and makes them be held all at once.
         """
         hidden, targets = _real(hidden, targets)
-        share = (~self.silent).to(hidden.dtype)  # (V,)
+        share = (~self.suppressed).to(hidden.dtype)  # (V,)
         share *= label_smoothing / share.sum()
-        how = (label_smoothing, coarse, torch.is_grad_enabled())
-        found: Tensor = _Fused.apply(hidden, self.weight, self._hushed(), targets, share, *how)  # type: ignore[no-untyped-call]
+        if tap.is_tapped(self, "logits"):
+            wanted, all_of_them = self._logs(hidden, targets)
+            return -(1.0 - label_smoothing) * wanted.sum() - (all_of_them @ share).sum()
+        how = (label_smoothing, bf16, torch.is_grad_enabled())
+        found: Tensor = _Fused.apply(hidden, self.weight, self._suppressed_bias(), targets, share, *how)  # type: ignore[no-untyped-call]
         return found
 
     def score(self, hidden: Tensor, targets: Tensor) -> Tensor:
@@ -86,9 +91,15 @@ class Output(nn.Module):
         real = torch.nonzero(targets != PAD).squeeze(1)  # (R,)
         hidden, targets = _real(hidden, targets)  # (R, D), (R,)
         with torch.no_grad():
-            hushed, most = self._hushed(), max(FEWEST, CHUNK // (len(self.weight) * hidden.element_size()))
+            if tap.is_tapped(self, "logits"):
+                found[real] = self._logs(hidden, targets)[0]
+                return found
+            bias, most = (
+                self._suppressed_bias(),
+                max(FEWEST, CHUNK // (len(self.weight) * hidden.element_size())),
+            )
             for rows in torch.split(torch.arange(len(hidden), device=hidden.device), most):
-                logits = self._product(hidden[rows], hushed)  # (n, V)
+                logits = self._product(hidden[rows], bias)  # (n, V)
                 wanted = logits.gather(1, targets[rows, None]).squeeze(1)  # (n,)
                 found[real[rows]] = wanted - _normalise(logits)
         return found
@@ -98,7 +109,7 @@ class Output(nn.Module):
         hidden: Tensor,
         targets: Tensor,
         samples: int,
-        coarse: bool = False,
+        bf16: bool = False,
         generator: torch.Generator | None = None,
     ) -> Tensor:
         """As `loss`, but each target is told apart from about `samples` other symbols only; for training.
@@ -116,7 +127,7 @@ class Output(nn.Module):
         own, others = torch.split(F.embedding(ids, self.weight), [len(targets), len(drawn) + fill])
         shift = self.bias - chance.log()  # (V,)
         right = (hidden * own).sum(1) + shift[targets]  # (N,)
-        with torch.autocast(hidden.device.type, torch.bfloat16, enabled=coarse):
+        with torch.autocast(hidden.device.type, torch.bfloat16, enabled=bf16):
             product = torch.mm(hidden, others.t())  # (N, S)
         wrong = product + F.pad(shift[drawn], (0, fill), value=-torch.inf)
         logits = torch.cat([right.unsqueeze(1), _without(wrong, drawn, targets, len(chance))], 1)
@@ -124,7 +135,7 @@ class Output(nn.Module):
 
     def propose(self, frequencies: Tensor) -> None:
         """Draw symbols for the sampled loss by how often (V,) they occur; before, by Zipf's law on their ids."""
-        counts = (frequencies.to(self.proposal) + 1.0).masked_fill(self.silent, 0.0)
+        counts = (frequencies.to(self.proposal) + 1.0).masked_fill(self.suppressed, 0.0)
         self.proposal = counts / counts.sum()
         self._chances.clear()
 
@@ -135,20 +146,21 @@ class Output(nn.Module):
             known = self._chances[samples] = _chances(self.proposal, samples).to(self.bias)
         return known
 
+    def _logs(self, hidden: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        """Log-probability of targets (R,), and of all symbols (R, V), 0 for those that are never predicted."""
+        logs = self.logits(hidden).log_softmax(1)  # (R, V)
+        wanted = logs.gather(1, targets.unsqueeze(1)).squeeze(1)  # (R,)
+        return wanted, logs.masked_fill(self.suppressed, 0.0)
+
     def _product(self, hidden: Tensor, bias: Tensor) -> Tensor:
         """(…, D) -> (…, V)."""
         if self.small is None:
             return linear(hidden, self.weight, bias)
         return self.small.times(hidden).add_(bias)
 
-    def _hushed(self) -> Tensor:
+    def _suppressed_bias(self) -> Tensor:
         """Silence costs nothing when it is in the bias."""
-        return self.bias.masked_fill(self.silent, -torch.inf)  # (V,)
-
-
-def coarse_pays() -> bool:
-    """Whether this machine multiplies in bfloat16 by instructions of its own; imitated, it is slower."""
-    return bool(torch.cpu.get_capabilities().get("avx512_bf16", False))
+        return self.bias.masked_fill(self.suppressed, -torch.inf)  # (V,)
 
 
 class _Fused(torch.autograd.Function):
@@ -163,10 +175,10 @@ class _Fused(torch.autograd.Function):
         targets: Tensor,
         share: Tensor,
         smoothing: float,
-        coarse: bool,
+        bf16: bool,
         learning: bool,
     ) -> Tensor:
-        products = (_Coarse if coarse else _Products)(hidden, weight, bias)
+        products = (_BF16Products if bf16 else _Products)(hidden, weight, bias)
         grads = tuple(torch.empty_like(one) for one in (hidden, weight, bias)) if learning else ()
         total = torch.zeros((), dtype=torch.float64, device=hidden.device)
         for rows in products.parts:
@@ -178,8 +190,8 @@ class _Fused(torch.autograd.Function):
                 _differ(change, targets[rows], share, smoothing)
                 products.add_gradients(change, rows, grads)
         if smoothing:
-            spoken = bias.masked_fill(share == 0.0, 0.0)  # (V,)
-            total -= hidden.sum(0) @ (share @ weight) + len(hidden) * (share @ spoken)
+            finite = bias.masked_fill(share == 0.0, 0.0)  # (V,)
+            total -= hidden.sum(0) @ (share @ weight) + len(hidden) * (share @ finite)
         ctx.save_for_backward(*grads)
         return total.to(hidden.dtype)
 
@@ -227,7 +239,7 @@ class _Products:
         _add(for_bias, change.sum(0), rows)
 
 
-class _Coarse(_Products):
+class _BF16Products(_Products):
     """The same with products in bfloat16; sums, softmax and gradients stay as precise as they were."""
 
     def __init__(self, hidden: Tensor, weight: Tensor, bias: Tensor) -> None:
@@ -300,19 +312,22 @@ def _filled(hidden: Tensor, targets: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return F.pad(hidden, (0, 0, 0, fill)), torch.cat([targets, more]), F.pad(labels, (0, fill), value=-100)
 
 
-def _without(logits: Tensor, drawn: Tensor, targets: Tensor, alphabet: int) -> Tensor:
+def _without(logits: Tensor, drawn: Tensor, targets: Tensor, vocab_size: int) -> Tensor:
     """Logits (N, S) of drawn symbols (S,) with -inf where one is the row's own target."""
-    place = torch.full((alphabet,), -1, device=drawn.device)
+    place = torch.full((vocab_size,), -1, device=drawn.device)
     place[drawn] = torch.arange(len(drawn), device=drawn.device)
     column = place[targets]  # (N,)
     rows = torch.nonzero(column >= 0).squeeze(1)
     return logits.index_put_((rows, column[rows]), logits.new_tensor(-torch.inf))
 
 
-def _zipf(spoken: Tensor) -> Tensor:
-    """Log-uniform: the k-th of the spoken symbols (V,) has log((k + 1) / k), alphabets being sorted by frequency."""
-    rank = spoken.cumsum(0).double()
-    weights = torch.where(spoken, torch.log1p(1.0 / rank), 0.0)
+def _zipf(suppressed: Tensor) -> Tensor:
+    """Log-uniform: the k-th symbol not suppressed (V,) has log((k + 1) / k), vocabularies being sorted by frequency."""
+    if suppressed.is_meta:  # only sizes are asked for, and torch would import its compilers to tell them
+        return torch.empty(len(suppressed), device=suppressed.device)
+    predicted = ~suppressed
+    rank = predicted.cumsum(0).double()
+    weights = torch.where(predicted, torch.log1p(1.0 / rank), 0.0)
     return (weights / weights.sum()).float()
 
 

@@ -1,9 +1,9 @@
 """Recurrences over many steps with their gradients, for cells that torch has no fast loop for.
 
 torch keeps a graph of every step and multiplies once a step for the gradient of the weights. Here a step back is a few
-operations on buffers, and the weights get theirs by one product over all steps. `coarse`: products in bfloat16.
+operations on buffers, and the weights get theirs by one product over all steps. `bf16`: products in bfloat16.
 
-Letters: T steps, B rows, D units. `inputs` are what the vectors have to say to the gates, `first` (B, D) is the memory
+Letters: T steps, B rows, D units. `inputs` are the vectors projected for all gates, `first` (B, D) is the memory
 before the first step; the hidden vectors of all steps (T, B, D) come out.
 """
 
@@ -28,23 +28,23 @@ BENDS: dict[str, tuple[Any, Any]] = {
 }
 
 
-def rnn(inputs: Tensor, first: Tensor, weight: Tensor, activation: str, coarse: bool = False) -> Tensor:
+def rnn(inputs: Tensor, first: Tensor, weight: Tensor, activation: str, bf16: bool = False) -> Tensor:
     """h = g(inputs + U h) for inputs (T, B, D)."""
-    return _Rnn.apply(inputs, first, weight, activation, coarse)  # type: ignore[no-untyped-call, no-any-return]
+    return _Rnn.apply(inputs, first, weight, activation, bf16)  # type: ignore[no-untyped-call, no-any-return]
 
 
-def gru_before(inputs: Tensor, first: Tensor, weight: Tensor, coarse: bool = False) -> Tensor:
+def gru_before(inputs: Tensor, first: Tensor, weight: Tensor, bf16: bool = False) -> Tensor:
     """h = (1 - z) * h + z * tanh(… + U (r * h)) for inputs (T, B, 3 D)."""
-    return _Before.apply(inputs, first, weight, coarse)  # type: ignore[no-untyped-call, no-any-return]
+    return _Before.apply(inputs, first, weight, bf16)  # type: ignore[no-untyped-call, no-any-return]
 
 
-def gru_after(inputs: Tensor, first: Tensor, weight: Tensor, bias: Tensor, coarse: bool = False) -> Tensor:
+def gru_after(inputs: Tensor, first: Tensor, weight: Tensor, bias: Tensor, bf16: bool = False) -> Tensor:
     """h = (1 - z) * tanh(… + r * (U h + b)) + z * h for inputs (T, B, 3 D)."""
-    return _After.apply(inputs, first, weight, bias, coarse)  # type: ignore[no-untyped-call, no-any-return]
+    return _After.apply(inputs, first, weight, bias, bf16)  # type: ignore[no-untyped-call, no-any-return]
 
 
-def _sized(matrix: Tensor, coarse: bool) -> Tensor:
-    return matrix.bfloat16() if coarse else matrix
+def _sized(matrix: Tensor, bf16: bool) -> Tensor:
+    return matrix.bfloat16() if bf16 else matrix
 
 
 def _times(rows: Tensor, matrix: Tensor) -> Tensor:
@@ -52,9 +52,9 @@ def _times(rows: Tensor, matrix: Tensor) -> Tensor:
     return torch.mm(rows.to(matrix.dtype), matrix)
 
 
-def _over_all(changes: Tensor, values: Tensor, coarse: bool) -> Tensor:
+def _over_all(changes: Tensor, values: Tensor, bf16: bool) -> Tensor:
     """The gradient (N, D) of weights that turned values (T, B, D) into what changes by (T, B, N)."""
-    left, right = (_sized(one.flatten(0, 1), coarse) for one in (changes, values))
+    left, right = (_sized(one.flatten(0, 1), bf16) for one in (changes, values))
     return torch.mm(left.t(), right).to(changes.dtype)
 
 
@@ -68,33 +68,33 @@ def _path(first: Tensor, steps: int) -> Tensor:
 class _Rnn(torch.autograd.Function):
     @staticmethod
     def forward(
-        context: Any, inputs: Tensor, first: Tensor, weight: Tensor, activation: str, coarse: bool
+        context: Any, inputs: Tensor, first: Tensor, weight: Tensor, activation: str, bf16: bool
     ) -> Tensor:
-        bend, path, into = BENDS[activation][0], _path(first, len(inputs)), _sized(weight, coarse).t()
+        bend, path, into = BENDS[activation][0], _path(first, len(inputs)), _sized(weight, bf16).t()
         for step, given in enumerate(inputs):
             bend(torch.add(given, _times(path[step], into), out=path[step + 1]), out=path[step + 1])
         context.save_for_backward(path, weight)
-        context.how = activation, coarse
+        context.how = activation, bf16
         return path[1:]
 
     @staticmethod
     @once_differentiable
     def backward(context: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        (path, weight), (activation, coarse) = context.saved_tensors, context.how
-        back, back_to = _sized(weight, coarse), BENDS[activation][1]
+        (path, weight), (activation, bf16) = context.saved_tensors, context.how
+        back, back_to = _sized(weight, bf16), BENDS[activation][1]
         changes, change = torch.empty_like(gradient), torch.zeros_like(path[0])  # (T, B, D), (B, D)
         for step in reversed(range(len(gradient))):
             back_to(change + gradient[step], path[step + 1], grad_input=changes[step])
             change = _times(changes[step], back)
-        return changes, change.to(weight.dtype), _over_all(changes, path[:-1], coarse), None, None
+        return changes, change.to(weight.dtype), _over_all(changes, path[:-1], bf16), None, None
 
 
 class _Before(torch.autograd.Function):
     @staticmethod
-    def forward(context: Any, inputs: Tensor, first: Tensor, weight: Tensor, coarse: bool) -> Tensor:
+    def forward(context: Any, inputs: Tensor, first: Tensor, weight: Tensor, bf16: bool) -> Tensor:
         width, path = first.shape[1], _path(first, len(inputs))
         opening, into = torch.split(inputs, [2 * width, width], 2)
-        to_gates, to_candidate = (one.t() for one in torch.split(_sized(weight, coarse), [2 * width, width]))
+        to_gates, to_candidate = (one.t() for one in torch.split(_sized(weight, bf16), [2 * width, width]))
         gates, candidates = torch.empty_like(opening), torch.empty_like(into)  # (T, B, 2 D), (T, B, D)
         kept = torch.empty_like(candidates)  # r * h
         for step, (hidden, gate, candidate) in enumerate(zip(path[:-1], gates, candidates, strict=True)):
@@ -103,15 +103,15 @@ class _Before(torch.autograd.Function):
             torch.add(into[step], _times(kept[step], to_candidate), out=candidate).tanh_()
             torch.lerp(hidden, candidate, gate[:, width:], out=path[step + 1])
         context.save_for_backward(path, gates, candidates, kept, weight)
-        context.coarse = coarse
+        context.bf16 = bf16
         return path[1:]
 
     @staticmethod
     @once_differentiable
     def backward(context: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         path, gates, candidates, kept, weight = context.saved_tensors
-        width, coarse = path.shape[2], context.coarse
-        from_gates, from_candidate = torch.split(_sized(weight, coarse), [2 * width, width])
+        width, bf16 = path.shape[2], context.bf16
+        from_gates, from_candidate = torch.split(_sized(weight, bf16), [2 * width, width])
         to_gates, to_candidate = torch.empty_like(gates), torch.empty_like(candidates)
         opened, change = torch.empty_like(gates[0]), torch.zeros_like(path[0])  # (B, 2 D), (B, D)
         for step in reversed(range(len(gradient))):
@@ -125,48 +125,48 @@ class _Before(torch.autograd.Function):
             sigmoid_back(opened, gates[step], grad_input=to_gates[step])
             change = torch.addcmul(change, change, update, value=-1.0).addcmul_(through, reset)
             change += _times(to_gates[step], from_gates)
-        to_weight = torch.cat([_over_all(to_gates, path[:-1], coarse), _over_all(to_candidate, kept, coarse)])
+        to_weight = torch.cat([_over_all(to_gates, path[:-1], bf16), _over_all(to_candidate, kept, bf16)])
         return torch.cat([to_gates, to_candidate], 2), change, to_weight, None
 
 
 class _After(torch.autograd.Function):
     @staticmethod
     def forward(
-        context: Any, inputs: Tensor, first: Tensor, weight: Tensor, bias: Tensor, coarse: bool
+        context: Any, inputs: Tensor, first: Tensor, weight: Tensor, bias: Tensor, bf16: bool
     ) -> Tensor:
         width, path = first.shape[1], _path(first, len(inputs))
         opening, into = torch.split(inputs, [2 * width, width], 2)
         gates, candidates = torch.empty_like(opening), torch.empty_like(into)  # (T, B, 2 D), (T, B, D)
-        said, matrix = torch.empty_like(candidates), _sized(weight, coarse).t()  # U h + b
+        projected, matrix = torch.empty_like(candidates), _sized(weight, bf16).t()  # U h + b
         for step, (hidden, gate, candidate) in enumerate(zip(path[:-1], gates, candidates, strict=True)):
             to_gates, to_candidate = torch.split(_times(hidden, matrix), [2 * width, width], 1)
             torch.add(opening[step], to_gates, out=gate).sigmoid_()
-            torch.add(to_candidate, bias, out=said[step])
-            torch.addcmul(into[step], gate[:, :width], said[step], out=candidate).tanh_()
+            torch.add(to_candidate, bias, out=projected[step])
+            torch.addcmul(into[step], gate[:, :width], projected[step], out=candidate).tanh_()
             torch.lerp(candidate, hidden, gate[:, width:], out=path[step + 1])
-        context.save_for_backward(path, gates, candidates, said, weight)
-        context.coarse = coarse
+        context.save_for_backward(path, gates, candidates, projected, weight)
+        context.bf16 = bf16
         return path[1:]
 
     @staticmethod
     @once_differentiable
     def backward(context: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        path, gates, candidates, said, weight = context.saved_tensors
-        width, matrix = path.shape[2], _sized(weight, context.coarse)
+        path, gates, candidates, projected, weight = context.saved_tensors
+        width, matrix = path.shape[2], _sized(weight, context.bf16)
         to_inputs = gradient.new_empty(*gradient.shape[:2], 3 * width)
-        to_said = torch.empty_like(to_inputs)  # (T, B, 3 D): gates, and what the candidate hears
+        to_projected = torch.empty_like(to_inputs)  # (T, B, 3 D): gates, and what the candidate reads
         opened, change = torch.empty_like(gates[0]), torch.zeros_like(path[0])  # (B, 2 D), (B, D)
         for step in reversed(range(len(gradient))):
             hidden, candidate = path[step], candidates[step]
             reset, update = torch.split(gates[step], width, 1)
             change = change + gradient[step]
             below = tanh_back(torch.addcmul(change, change, update, value=-1.0), candidate)
-            torch.mul(below, said[step], out=opened[:, :width])
+            torch.mul(below, projected[step], out=opened[:, :width])
             torch.mul(change, hidden - candidate, out=opened[:, width:])
-            to_said[step, :, : 2 * width] = sigmoid_back(opened, gates[step])
-            torch.mul(below, reset, out=to_said[step, :, 2 * width :])
+            to_projected[step, :, : 2 * width] = sigmoid_back(opened, gates[step])
+            torch.mul(below, reset, out=to_projected[step, :, 2 * width :])
             to_inputs[step, :, 2 * width :] = below
-            change = torch.mul(change, update).add_(_times(to_said[step], matrix))
-        to_inputs[..., : 2 * width] = to_said[..., : 2 * width]
-        to_weight = _over_all(to_said, path[:-1], context.coarse)
-        return to_inputs, change, to_weight, to_said[..., 2 * width :].sum((0, 1)), None
+            change = torch.mul(change, update).add_(_times(to_projected[step], matrix))
+        to_inputs[..., : 2 * width] = to_projected[..., : 2 * width]
+        to_weight = _over_all(to_projected, path[:-1], context.bf16)
+        return to_inputs, change, to_weight, to_projected[..., 2 * width :].sum((0, 1)), None

@@ -11,7 +11,7 @@ from chainrule.errors import ConfigError
 EVERY = 10  # steps between two points of the training loss
 
 
-class Board:
+class TensorBoardWriter:
     """Writes event files beside the checkpoints; a run that goes on takes back what it will do again."""
 
     def __init__(self, folder: Path, step: int) -> None:

@@ -8,19 +8,47 @@ run/
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from chainrule import tensors
 from chainrule.errors import BundleError
-from chainrule.files import new_file
+from chainrule.store import tensors
+from chainrule.store.files import new_file
+from chainrule.train.budget import Speed
+from chainrule.train.schedule import Plan
 
 FILE, METRICS = "checkpoint.safetensors", "metrics.jsonl"
 FACTS = "facts.json"  # plain values travel as the bytes of their JSON
+
+
+@dataclass
+class Progressing:
+    """Where a run stands; plain values only."""
+
+    step: int = 0
+    best: float = math.inf  # loss on the validation part
+    hope: float = math.inf  # the best loss since the run was last continued after its end
+    since: int = 0  # validations since then without a better one
+    nats: float = 0.0  # of the training loss since the last validation
+    count: int = 0
+    averaged: int = 0  # how many steps are in the average
+    validations: int = 0  # how many lie behind
+    passed: float = 0.0  # seconds before this process went on
+    threads: int = 1  # sums depend on how work is shared out
+    ended: bool = False  # all of its plan was done: it continues with more time only
+    plan: Plan = field(default_factory=Plan)
+    speed: Speed = field(default_factory=Speed)
+
+    @classmethod
+    def from_values(cls, values: Mapping[str, Any]) -> Self:
+        """From a checkpoint."""
+        plan, speed = Plan.from_values(values["plan"]), Speed(**values["speed"])
+        return cls(**{**values, "plan": plan, "speed": speed})
 
 
 @dataclass(frozen=True)
@@ -45,8 +73,14 @@ def load(folder: Path) -> Checkpoint | None:
         return None
     arrays = {name: array.copy() for name, array in tensors.read(path).items()}
     if FACTS not in arrays:
-        raise BundleError(f"{path} is not a checkpoint of a run. Remove {folder} to start anew.")
+        raise BundleError(f"{path} is not a checkpoint of a run. Remove {folder} to start from scratch.")
     return Checkpoint(arrays, json.loads(arrays.pop(FACTS).tobytes()))
+
+
+def seconds_before(folder: Path) -> float:
+    """How long the run of a folder was trained, so far."""
+    found = load(folder)
+    return 0.0 if found is None else float(found.facts["passed"])
 
 
 class Journal:

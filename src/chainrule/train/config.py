@@ -4,8 +4,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from chainrule.config import Config, option
+from chainrule.config import Config, flag, option
+from chainrule.errors import ConfigError
 from chainrule.train.schedule import duration
+
+LENGTHS = ("budget", "epochs", "tokens", "steps")  # ways to say how long to train: one of them
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitConfig(Config):
+    """Settings of every fit, whatever is fitted."""
+
+    refit: bool | None = option(
+        None,
+        "fit once more on everything after judging, held-out parts included; figures stay those of the judged model; "
+        "not given: yes for models made by counting, no for those that learn by gradient",
+    )
+    extend_vocab: bool = option(False, "with --from: add the symbols of the new data to the vocabulary")
+    unfreeze: int | None = option(
+        None,
+        "with --from: tune the output and so many of the last layers, freeze the others; not given: all",
+        low=0,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -13,37 +33,50 @@ class TrainConfig(Config):
     """Settings of the gradient learner; those left at None are chosen from the data and the budget."""
 
     budget: str | None = option(
-        None, "how long to train, such as 90s, 10m or 1h; the schedule fits itself to it"
+        None,
+        "how long the whole command may take, such as 90s, 10m or 1h: from its start until the model is saved, "
+        "with reading, training and judging; the schedule follows when the machine becomes slower or faster",
     )
     epochs: float | None = option(None, "how often to go through the data, instead of a budget", low=0)
-    tokens: int | None = option(None, "how many symbols to read, instead of a budget (5m)", low=1)
-    rows: int | None = option(None, "how many sequences or streams are read side by side", low=1)
-    accumulate: int = option(
-        1, "batches that make one step: more rows than fit in memory", low=1, high=100_000
+    tokens: int | None = option(None, "how many tokens to train on, instead of a budget (5M)", low=1)
+    steps: int | None = option(None, "how many steps of the optimiser, instead of a budget", low=1)
+    batch_size: int | None = option(None, "sequences or streams in a batch", low=1)
+    accumulate: int = option(1, "gradient accumulation: batches that make one step", low=1, high=100_000)
+    seq_len: int | None = option(
+        None, "truncated BPTT length: over how many tokens gradients flow back", low=1
     )
-    span: int | None = option(None, "over how many symbols gradients flow back", low=1)
-    rate: float | None = option(None, "the highest learning rate", low=0)
-    clip: float = option(
-        1.0, "the largest norm of a gradient; beyond it is scaled down, keeping its direction", low=0
+    lr: float | None = option(None, "peak learning rate", low=0)
+    clip_norm: float = option(
+        1.0, "gradient clipping: the largest norm of the whole gradient; 0: none", low=0
     )
-    decay: float = option(0.01, "weight decay", low=0)
+    weight_decay: float = option(0.01, "decoupled weight decay, as in AdamW", low=0)
     optimizer: str = option(
-        "adamw", "muon moves matrices of attention layers by orthogonal steps", choices=("adamw", "muon")
+        "adamw", "adamw, or muon for the matrices of attention layers", choices=("adamw", "muon")
     )
     patience: int = option(8, "stop after so many validations without a better one; 0: never", low=0)
     average: bool = option(False, "use the average of the weights of the last quarter of the steps")
-    label_smoothing: float = option(0.0, "share of each target spread over all symbols", low=0, high=0.9)
     tensorboard: bool = option(False, "also write the run for TensorBoard, beside its checkpoints")
     shard: bool = option(
-        False, "divide weights, gradients and what the optimiser remembers among the processes of torchrun"
+        False, "FSDP: shard weights, gradients and optimiser state over the processes of torchrun"
     )
-    minutes: float = option(5.0, "between two checkpoints", low=0)
-    seed: int = option(1, "of everything random")
+    checkpoint_every: str = option("5m", "time between two checkpoints, such as 30s or 5m")
+    seed: int = option(1, "seed of initial weights, batches and dropout")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.budget is not None:
-            duration(self.budget)
+        for text in (self.budget, self.checkpoint_every):
+            if text is not None:
+                duration(text)
+        lengths = {name: getattr(self, name) for name in LENGTHS}
+        given = [f"{flag(name)} {value}" for name, value in lengths.items() if value is not None]
+        if len(given) > 1:
+            raise ConfigError(
+                f"How long to train is said more than once: {' and '.join(given)}. Give one of them."
+            )
+        if self.epochs == 0:
+            raise ConfigError(
+                "--epochs 0 would train nothing. Give a part of the data, such as 0.1, or more."
+            )
 
     @property
     def seconds(self) -> float | None:

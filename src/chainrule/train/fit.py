@@ -1,171 +1,271 @@
-"""`fit`: from data to a model one can use, whatever the family."""
+"""`fit`: from data to a model one can use, whatever the family and the task."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from chainrule.aliases import our_name, our_spelling
 from chainrule.bundle import Bundle
-from chainrule.codecs.choose import Choice
 from chainrule.codecs.registry import codec as codec_named
-from chainrule.config import Config, refuse_unknown, share
-from chainrule.data.corpus import Corpus
-from chainrule.data.dataset import Prepared, prepare, suggest_codec
-from chainrule.data.sources import Given, ReadConfig, read
+from chainrule.codecs.registry import codecs
+from chainrule.config import Config, flag, share, visible
+from chainrule.data.columns import Data
+from chainrule.data.corpus import Part
+from chainrule.data.dataset import Prepared, prepare
+from chainrule.data.rows import TEXT
+from chainrule.data.sources import ReadConfig
 from chainrule.errors import ConfigError
-from chainrule.judge.names import own_names
-from chainrule.judge.score import Score, score_ids, taste
-from chainrule.models.base import Model, ModelConfig
-from chainrule.models.registry import family
+from chainrule.models.base import Body, CountingModel
+from chainrule.models.registry import families, family
 from chainrule.progress import Progress
 from chainrule.progress import progress as shown
-from chainrule.train.config import TrainConfig
+from chainrule.tasks.base import Task, tasks
+from chainrule.tasks.base import task as task_named
+from chainrule.train.budget import Timing
+from chainrule.train.config import FitConfig, TrainConfig
+from chainrule.train.refit import Twin, first_half, recount, refit_facts, retrain
+from chainrule.train.start import Start
 
-TASTE = 16_384  # ids
-FIGURES = (
-    "perplexity",
-    "bits_per_symbol",
-    "bits_per_byte",
-    "symbols",
-    "unknown",
-    "log2prob",
-    "perplexity_known",
-)
+if TYPE_CHECKING:
+    from chainrule.heads.base import Head
+
+USUAL = "ngram"
 
 
 def fit(
-    data: Given,
+    data: Data,
     *,
-    model: str = "ngram",
+    model: str | None = None,
+    task: str | None = None,
     codec: str | None = None,
-    valid: Given | None = None,
-    test: Given | None = None,
+    valid: Data | None = None,
+    test: Data | None = None,
+    init_from: str | Path | Bundle | None = None,
+    old: Data | None = None,
     run: str | Path | None = None,
     resume: bool = False,
     progress: Progress = shown,
+    timing: Timing | None = None,
     **options: Any,
 ) -> Bundle:
-    """Train a model of any family on data of any kind; what is not given is chosen, and the choice is noted.
+    """Train a model of any family, an n-gram if none is named; what is not given is chosen, and the choice is noted.
 
-    `options` are settings of the family (`order=5`), of the codec (`vocab="10k"`), of reading (`column="text"`)
-    and, for models that learn by gradient, of training (`budget="10m"`). Such a training keeps its checkpoints in
-    the folder `run`, and goes on from there with `resume`.
+    `options` are settings of the family (`order=5`), of the task (`mask_prob=0.15`), of the codec (`vocab="10k"`), of
+    reading (`column="text"`) and, for models that learn by gradient, of training (`budget="10m"`). Such a training
+    keeps its checkpoints in the folder `run`, and continues from there with `resume`. Names of other tools are
+    understood: `model="LSTM"`, and with a warning `learning_rate=0.001`. A budget counts from this call, or as `timing`
+    says, until the model is trained and judged.
+
+    Counting models are then fitted once more on everything, held-out parts included; `refit` says yes or no for any
+    family. With `init_from`, a saved model or its folder, training goes on from there; `old` are data like those it
+    was trained on, to see what it forgets.
     """
+    place = Place(run, resume, progress, timing or Timing())
+    model = model and our_spelling(model, families())
+    codec, task = codec and our_spelling(codec, codecs()), task and our_spelling(task, tasks())
+    if init_from is not None:
+        from chainrule.train.adapt import Asked, adapt
+
+        return adapt(init_from, Asked(data, valid, test, old, model, task, codec), options, place)
+    if old is not None:
+        raise ConfigError("Old text shows what a model forgets that goes on from another: add --from MODEL.")
+    return _fit(data, valid, test, model or USUAL, task, codec, options, place)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a training runs: its folder, who watches, since when its budget counts."""
+
+    run: str | Path | None
+    resume: bool
+    progress: Progress
+    timing: Timing
+
+    def judging(self, task: Task, *parts: Part | None) -> Place:
+        """With what will be judged at the end, which takes time too."""
+        ids = sum(task.judging(part) for part in parts if part is not None)
+        return replace(self, timing=replace(self.timing, judged=ids))
+
+
+def _fit(
+    data: Data,
+    valid: Data | None,
+    test: Data | None,
+    model: str,
+    task: str | None,
+    codec: str | None,
+    options: Mapping[str, Any],
+    place: Place,
+) -> Bundle:
+    """From scratch."""
+    known = list(settings_of(model, task).values())
+    options = renamed(options, known)
+    asked = ask(model, task, options)
+    prepared = prepare(data, valid, test, codec=codec, options=options, roles=asked.roles(), allowed=known)
+    again = refits(model, prepared, options)
+    place = place.judging(asked, prepared.valid, prepared.test)
+    gradient = family(model).learner == "gradient"
+    if again and gradient:
+        options = first_half(options, place.run, place.resume)
+    found = learn(model, asked, prepared, options, place.run, place.resume, place.progress, place.timing)
+    return finished(asked, found, prepared, place, again)
+
+
+def refits(model: str, prepared: Prepared, options: Mapping[str, Any]) -> bool:
+    """Whether to fit once more on everything: as asked, else where it takes seconds, if anything was held out."""
+    config = FitConfig.from_values(share(options, FitConfig))
+    asked = family(model).learner == "count" if config.refit is None else config.refit
+    return asked and bool(prepared.data.held)
+
+
+def finished(
+    task: Task, found: Outcome, prepared: Prepared, place: Place, again: bool, start: Start | None = None
+) -> Bundle:
+    """What was learnt, judged and, if wanted, fitted `again` on everything."""
+    card = card_of(task, found, prepared)
+    if not again:
+        return Bundle(prepared.codecs, found.body, task, found.head, card)
+    whole = prepared.everything()
+    told = card | refit_facts(card, prepared, whole)
+    if isinstance(found.body, CountingModel):
+        return Bundle(prepared.codecs, recount(found.body, whole, place.progress), task, None, told)
+    twin = Twin(found.body, task, found.facts, start)
+    body, head = retrain(twin, whole, place.progress, place.run, place.resume)
+    return Bundle(prepared.codecs, body, task, head, told)
+
+
+def ask(model: str, task: str | None, options: Mapping[str, Any]) -> Task:
+    """The task a family is to be trained for; mistakes are told before long work."""
     kind = family(model)
-    if not (kind.learns or counts(kind)):
+    if kind.learner is None:
         raise ConfigError(
-            f"A {model} is not trained: it is made of trained models, with `chainrule {model} A B -o C`."
+            f"A {model} is not trained: it is made of trained models, with `chainrule mix A B -o C`, "
+            "which takes --neural-cache and --dynamic."
         )
-    config = ReadConfig.from_values(share(options, ReadConfig))
-    source = read(data, config)
-    choice = Choice(codec, "as asked") if codec else suggest_codec(source, config)
-    alphabet = codec_named(choice.name)
-    refuse_unknown(options, ReadConfig, alphabet.Config, *settings_of(model))
-    kind.Config.from_values(share(options, kind.Config))  # mistakes are told before long work
-    chosen = {**choice.settings, **share(options, alphabet.Config)}
-    prepared = prepare(source, valid, test, codec=choice.name, settings=chosen, config=config)
-    found = learn(model, prepared, options, run, resume, progress)
-    card = _card(found.model, prepared, (*_data_notes(prepared, choice), *found.notes))
-    return Bundle(prepared.codec, found.model, card | dict(found.facts))
+    if kind.learner == "count" and task not in (None, kind.task):
+        raise ConfigError(
+            f"A {model} is made by counting, for the task {kind.task!r} alone, not for {task!r}."
+        )
+    for name in ("extend_vocab", "unfreeze"):
+        if options.get(name):
+            raise ConfigError(f"{flag(name)} goes on from a trained model: add --from MODEL.")
+    configs: list[type[Config]] = [ReadConfig, *settings_of(model, task).values()]
+    for config in configs:
+        config.from_values(share(options, config))
+    wanted = task_named(task or kind.task)
+    return wanted.from_values(share(options, wanted))
+
+
+def renamed(options: Mapping[str, Any], configs: Iterable[type[Config]]) -> dict[str, Any]:
+    """Options with settings of other tools under the names they have here."""
+    all_configs: list[type[Config]] = [ReadConfig, *(codec_named(name).Config for name in codecs()), *configs]
+    known = {one.name for config in all_configs for one in visible(config)}
+    names = {name: name if name in known else our_name(name, known) or name for name in options}
+    for theirs, ours in names.items():
+        if theirs != ours:
+            warnings.warn(f"{theirs} is called {ours} here.", stacklevel=4)
+    return {names[name]: value for name, value in options.items()}
 
 
 @dataclass(frozen=True)
 class Outcome:
     """What learning gave."""
 
-    model: Model
+    body: Body
+    head: Head | None
     notes: tuple[str, ...]  # for people
     facts: Mapping[str, Any]  # for the card
 
 
 def learn(
     model: str,
+    task: Task,
     prepared: Prepared,
     options: Mapping[str, Any],
     run: str | Path | None = None,
     resume: bool = False,
     progress: Progress = shown,
+    timing: Timing | None = None,
+    start: Start | None = None,
 ) -> Outcome:
-    """A model of a family from prepared data; `options` of reading and of codecs are not looked at."""
+    """A model of a family from prepared data; `options` of reading and of codecs are not looked at.
+
+    One that learns by gradient may go on from a `start`, whose settings it then has.
+    """
     kind: Any = family(model)
     settings = kind.Config.from_values(share(options, kind.Config))
-    told = replace(settings, alphabet=prepared.codec.size, silent=prepared.codec.silent)
-    if counts(kind):
-        valid = prepared.valid.ids if prepared.valid else None
-        learnt = kind.learn(told, prepared.train.ids, progress, valid)
-        return Outcome(learnt, learnt.notes, {})
-    return _train(kind, told, prepared, options, run, resume, progress)
+    told = replace(settings, vocab_size=prepared.codec.size, suppressed=prepared.codec.suppressed)
+    if not issubclass(kind, CountingModel):
+        place = Place(run, resume, progress, timing or Timing())
+        return _train(kind, start.model if start else told, task, prepared, options, place, start)
+    valid = prepared.valid[TEXT].ids if prepared.valid else None
+    learnt = kind.learn(told, prepared.train[TEXT].ids, progress, valid)
+    return Outcome(learnt, None, learnt.notes, {})
 
 
-def counts(kind: type[Model]) -> bool:
-    """Whether a family learns by counting, in one pass; the others learn by gradient."""
-    return hasattr(kind, "learn")
-
-
-def settings_of(model: str) -> list[type[Config]]:
-    """What a user may set for a family: its own settings, and those of training if it is trained by gradient."""
+def settings_of(model: str, task: str | None = None) -> dict[str, type[Config]]:
+    """What a user may set: of the model, and of the task and the training if it learns by gradient."""
     kind = family(model)
-    return [kind.Config] if counts(kind) else [kind.Config, TrainConfig]
-
-
-def _data_notes(prepared: Prepared, choice: Choice) -> list[str]:
-    """What was chosen and left out while reading."""
-    skipped = f"{prepared.skipped:,} blank lines or empty cells were skipped"
-    told = [
-        f"codec: {choice.name} ({choice.reason})",
-        f"data: {prepared.data.how}",
-        *prepared.data.source.notes,
-    ]
-    return [*told, skipped] if prepared.skipped else told
+    if kind.learner != "gradient":
+        return {"model": kind.Config} | ({"fitting": FitConfig} if kind.learner else {})
+    asked = task_named(task or kind.task)
+    return {"model": kind.Config, "task": asked, "training": TrainConfig, "fitting": FitConfig}
 
 
 def _train(
     kind: Any,
-    settings: ModelConfig,
+    settings: Any,
+    task: Task,
     prepared: Prepared,
     options: Mapping[str, Any],
-    run: str | Path | None,
-    resume: bool,
-    progress: Progress,
+    place: Place,
+    start: Start | None,
 ) -> Outcome:
-    from chainrule.train.gradient import learn
+    from chainrule.train.gradient import Run, learn
 
     config = TrainConfig.from_values(share(options, TrainConfig))
-    folder = None if run is None else Path(run)
-    found = learn(kind, settings, prepared, config, options.keys(), folder, resume, progress)
-    return Outcome(found.model, found.notes, found.facts)
+    folder = None if place.run is None else Path(place.run)
+    held = {one.name for one in visible(kind.Config)} if start else set[str]()
+    asked = Run(
+        kind, settings, task, config, options.keys() | held, folder, place.resume, place.timing, start
+    )
+    found = learn(asked, prepared, place.progress)
+    return Outcome(found.body, found.head, found.notes, found.facts)
 
 
-def _card(learnt: Model, prepared: Prepared, notes: tuple[str, ...]) -> dict[str, Any]:
+def _threads(found: Outcome) -> AbstractContextManager[None]:
+    """Judging has as many as training found best: beside other programs, two can be many times slower than one."""
+    if "training" not in found.facts:
+        return nullcontext()
+    from chainrule.train.gradient import in_threads
+
+    return in_threads(found.facts["training"]["threads"])
+
+
+def card_of(task: Task, found: Outcome, prepared: Prepared) -> dict[str, Any]:
     """Where the model comes from and how good it is."""
     parts = {"valid": prepared.valid, "test": prepared.test}
+    with _threads(found):
+        judged = {
+            name: task.judge(found.body, found.head, part) for name, part in parts.items() if part is not None
+        }
+    remarks = [f"{name}: {note}" for name, figures in judged.items() for note in figures.notes]
+    main = prepared.train.main
     return {
         "data": {
             "name": prepared.data.source.name,
             "fingerprint": prepared.data.fingerprint,
-            "sequences": prepared.train.sequences,
-            "symbols": prepared.train.symbols,
-            "bytes": prepared.train.bytes,
+            "train": prepared.data.source.fingerprint,
+            "sequences": main.sequences,
+            "symbols": main.symbols,
+            "bytes": main.bytes,
         },
         "reading": prepared.data.source.config.values(),
-        "notes": list(notes),
-        "figures": {
-            name: own_names(figures(_judge(learnt, part)), learnt)
-            for name, part in parts.items()
-            if part is not None
-        },
-    }
-
-
-def _judge(learnt: Model, part: Corpus) -> Score:
-    """On everything; a model that reads both ways, which is asked for one symbol at a time, on a taste of it."""
-    if learnt.reads == "both" and len(part.ids) > TASTE:
-        return score_ids(learnt, taste(part.ids, TASTE))
-    return score_ids(learnt, part.ids, part.bytes, part.unknown)
-
-
-def figures(score: Score) -> dict[str, float]:
-    """A score as plain numbers."""
-    return {name: getattr(score, name) for name in FIGURES}
+        "notes": [*prepared.notes, *found.notes, *remarks],
+        "figures": {name: dict(figures.values) for name, figures in judged.items()},
+    } | dict(found.facts)

@@ -8,88 +8,148 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import torch
 
-from chainrule.data.batches import Batches, batches_for
-from chainrule.data.corpus import Corpus
+from chainrule.data.batches import Batches
 from chainrule.data.dataset import Prepared
-from chainrule.data.masked import Holes, masked_batches
+from chainrule.data.rows import TEXT
 from chainrule.errors import BundleError, ConfigError, ModelError
-from chainrule.models.bert import Bert
-from chainrule.models.neural import Neural
+from chainrule.heads.base import Head
+from chainrule.models.base import ModelConfig
+from chainrule.models.neural import Neural, NeuralLanguageModel
 from chainrule.progress import Progress, Step
-from chainrule.train.board import Board
+from chainrule.runtime import blocks_kept
+from chainrule.tasks.base import BatchSize, Task
+from chainrule.train.board import TensorBoardWriter
+from chainrule.train.budget import Timing
 from chainrule.train.checkpoint import FILE
 from chainrule.train.config import TrainConfig
+from chainrule.train.distributed import ProcessGroup, is_main_process, process_group, processes
+from chainrule.train.network import Network, Rates, Valid
 from chainrule.train.settings import FILE as SETTINGS
 from chainrule.train.settings import Settings, settle
 from chainrule.train.settings import load as load_settings
 from chainrule.train.settings import save as save_settings
-from chainrule.train.together import is_chief, processes, together
+from chainrule.train.start import Start
 from chainrule.train.trainer import Trainer
+from chainrule.train.unfinished import reason, unigram_nats
 
-ROWS, SPAN = 16, 64
+BATCH_SIZE, SEQ_LEN = 16, 64
+TRIES, SLOWER = 3, 2.0  # times a number of threads is tried, unless it is so many times slower
 
 
 @dataclass(frozen=True)
 class Learnt:
-    """A trained model and what there is to say about the training."""
+    """A trained body and head, and what there is to say about the training."""
 
-    model: Neural
+    body: Neural
+    head: Head | None
     notes: tuple[str, ...]
     facts: Mapping[str, Any]  # for the card
 
 
-def learn(
-    kind: type[Neural],
-    settings: Any,
-    prepared: Prepared,
-    config: TrainConfig,
-    given: Collection[str],
-    folder: Path | None,
-    resume: bool,
-    progress: Progress,
-) -> Learnt:
-    """Train a family on prepared data; `folder` is where a run can be stopped and resumed.
+@dataclass(frozen=True)
+class Run:
+    """What is to be trained, and where."""
 
-    Settings that are not `given` are chosen for the data and the time.
-    """
-    began = time.monotonic()
-    asked = settle(kind, settings, config, prepared, given)
-    _trainer(kind, asked)  # refuses what cannot be, before anything is written
-    settled = _settled(asked, folder, given, resume)
-    make = _trainer(kind, settled)
-    make.prepare_memory()
-    with _enough_memory(folder):
-        model = kind.seeded(settled.model, settled.train.seed)
-        model.meet(prepared.train.ids)
-        batches = _batches(model, prepared, prepared.train, settled.train)
-        if not settled.train.shard:  # there it would hold all gradients once; torchrun says how many threads
-            settle_threads(model, batches)
-        with together() as group:
-            if (settled.train.rows or ROWS) < group.size:
-                raise ConfigError(f"{group.size} processes share the rows: give --rows {group.size} or more.")
-            trainer = make(
-                model,
-                batches,
-                prepared.valid,
-                settled.train,
-                folder,
-                began=began,
-                together=group,
-                exam=_exam(model, prepared, settled.train),
-            )
-            _run(trainer, resume, progress)
-    if folder is not None and is_chief():
-        (folder / FILE).unlink(missing_ok=True)
-    facts = {"steps": trainer.at.step, "best": trainer.at.best, "seconds": time.monotonic() - trainer.began}
-    notes = (settled.chosen, trainer.plan.reason) if settled.chosen else (trainer.plan.reason,)
-    return Learnt(trainer.model, notes, {"training": facts, "settings": settled.train.values()})
+    kind: type[Neural]
+    model: ModelConfig
+    task: Task
+    train: TrainConfig
+    given: Collection[str]  # settings the user named; the others are chosen for the data and the time
+    folder: Path | None = None  # where it can be stopped and resumed
+    resume: bool = False
+    timing: Timing = field(default_factory=Timing)
+    start: Start | None = None  # None: fresh weights
+
+
+def learn(run: Run, prepared: Prepared, progress: Progress) -> Learnt:
+    """Train a family on prepared data; threads, seeds and the allocator are left as they were."""
+    asked = settle(run.kind, run.model, run.train, run.task, prepared, run.given, run.timing.planned)
+    _trainer(run.kind, asked)  # refuses what cannot be, before anything is written
+    settled = _settled(asked, run)
+    make = _trainer(run.kind, settled)
+    with blocks_kept(make.kept_blocks), _as_it_was(), _enough_memory(run.folder), process_group() as group:
+        trainer = _made(make, run, settled, prepared, group)
+        _run(trainer, run.resume, progress)
+    if run.folder is not None and run.timing.planned is None and is_main_process():
+        (run.folder / FILE).unlink(missing_ok=True)
+    facts = {"steps": trainer.at.step, "best": trainer.at.best, "seconds": trainer.now}
+    facts |= {"planned": max(one.steps for one in trainer.plan.revisions)}
+    facts |= {"revisions": len(trainer.plan.revisions), "threads": trainer.at.threads}
+    facts |= {"epochs": trainer.epochs, "stopped_early": trainer.at.step < trainer.plan.steps}
+    told = {"training": facts, "settings": settled.train.values()}
+    found = reason(facts, _unigram(run.kind, prepared))
+    notes = [settled.chosen, trainer.length, found and f"unfinished: {found}"]
+    return Learnt(
+        trainer.body,
+        trainer.network.head,
+        tuple(note for note in notes if note),
+        told | ({"unfinished": found} if found else {}),
+    )
+
+
+def _unigram(kind: type[Neural], prepared: Prepared) -> float:
+    """Nats of the validation part that every model of symbols should beat; infinite where there is no such thing."""
+    if prepared.valid is None or not issubclass(kind, NeuralLanguageModel):
+        return math.inf
+    return unigram_nats(prepared.train[TEXT].ids, prepared.valid[TEXT].ids)
+
+
+def _made(
+    make: type[Trainer], run: Run, settled: Settings, prepared: Prepared, group: ProcessGroup
+) -> Trainer:
+    """The network, its batches, and as many threads as its steps are fastest with."""
+    size = BatchSize(
+        settled.train.batch_size or BATCH_SIZE, settled.train.seq_len or SEQ_LEN, settled.train.seed
+    )
+    if size.rows < group.size:
+        raise ConfigError(f"{group.size} processes share a batch: give --batch-size {group.size} or more.")
+    body = _body(run, settled)
+    if isinstance(body, NeuralLanguageModel):
+        body.set_unigram_counts(prepared.train[TEXT].ids)
+    network = Network(run.task, body, run.task.head(body, prepared.codecs, settled.train.seed))
+    rates = Rates(run.start.scales if run.start else {})
+    rates.freeze(network)
+    batches = run.task.batches(body, prepared.train, prepared.codecs, size)
+    if not settled.train.shard:  # there it would hold all gradients once; torchrun says how many threads
+        settle_threads(network, batches)
+    valid = None
+    if prepared.valid is not None:
+        valid = Valid(prepared.valid, run.task.batches(body, prepared.valid, prepared.codecs, size))
+    return make(
+        network, batches, valid, settled.train, run.folder, timing=run.timing, group=group, rates=rates
+    )
+
+
+def _body(run: Run, settled: Settings) -> Neural:
+    """Fresh, or with the weights of the model that is started from."""
+    if run.start is None:
+        return run.kind.seeded(settled.model, settled.train.seed)
+    return run.kind.from_arrays(settled.model, run.start.weights)
+
+
+@contextmanager
+def _as_it_was() -> Iterator[None]:
+    """The caller's threads and random state come back at the end."""
+    with in_threads(torch.get_num_threads()), torch.random.fork_rng(devices=[]):
+        yield
+
+
+@contextmanager
+def in_threads(number: int) -> Iterator[None]:
+    """A stretch in which torch uses so many."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(number)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _trainer(kind: type[Neural], settings: Settings) -> type[Trainer]:
@@ -108,8 +168,8 @@ def _run(trainer: Trainer, resume: bool, progress: Progress) -> None:
         trainer.restore()
     with _interruptible() as stopping, progress("training", None, "symbols") as step, ExitStack() as stack:
         watchers: list[Callable[[Mapping[str, Any]], None]] = [_Watcher(step)]
-        if trainer.config.tensorboard and trainer.folder is not None and trainer.together.chief:
-            board = Board(trainer.folder, trainer.at.step)
+        if trainer.config.tensorboard and trainer.folder is not None and trainer.group.is_main:
+            board = TensorBoardWriter(trainer.folder, trainer.at.step)
             stack.callback(board.close)
             watchers.append(board)
         trainer.stopping = stopping
@@ -127,65 +187,47 @@ def _enough_memory(folder: Path | None) -> Iterator[None]:
             raise
         kept = f" The last checkpoint is intact in {folder}." if folder and (folder / FILE).exists() else ""
         raise ModelError(
-            "There is not enough memory for this training. Take a smaller --width, fewer --rows, a shorter --span, "
-            f"or --samples 1024 if the alphabet is large.{kept}"
+            "There is not enough memory for this training. Take a smaller --width, --batch-size or --seq-len, "
+            f"or --sampled-softmax 1024 if the vocabulary is large.{kept}"
         ) from error
 
 
-def settle_threads(model: Neural, batches: Batches) -> None:
-    """Use one core where two are slower.
+def settle_threads(network: Network, batches: Batches) -> None:
+    """Use one core where two are slower: both are timed on the training step that is going to be run.
 
     Threads of a recurrent step wait for each other thousands of times a second; when another program keeps a core
     busy, that wait makes two threads up to thirty times as slow as one.
     """
-    most = torch.get_num_threads()
-    batch = batches.batch(0, 0)
+    most, batch = torch.get_num_threads(), batches.batch(0, 0)
 
     def seconds(threads: int) -> float:
         torch.set_num_threads(threads)
         began = time.perf_counter()
-        tokens, targets = torch.from_numpy(batch.tokens), torch.from_numpy(batch.targets)
-        loss, _ = model.loss(tokens, targets, model.start(len(tokens)))
-        loss.backward()  # type: ignore[no-untyped-call]
+        network(batch, None)[0].backward()
         return time.perf_counter() - began
 
+    network.train()
     with torch.random.fork_rng(devices=[]):
-        taken = {threads: min(seconds(threads) for _ in range(3)) for threads in {1, most}}
-    model.zero_grad(set_to_none=False)
-    torch.set_num_threads(1 if taken[1] < taken[most] else most)
+        alone = min(seconds(1) for _ in range(TRIES))
+        together = seconds(most)
+        if together < SLOWER * alone:  # else one try took long enough
+            together = min(together, *(seconds(most) for _ in range(TRIES - 1)))
+    network.zero_grad(set_to_none=False)
+    torch.set_num_threads(1 if alone < together else most)
 
 
-def _batches(model: Neural, prepared: Prepared, part: Corpus, config: TrainConfig) -> Batches:
-    """What the family learns from: what comes next, or what is hidden."""
-    rows, span = config.rows or ROWS, config.span or SPAN
-    carry = bool(getattr(model.config, "carry", False))
-    if model.reads == "left":
-        return batches_for(part, rows, span, carry, config.seed, model.context)
-    assert isinstance(model, Bert)
-    begins = prepared.codec.begins() if model.config.whole_words else None
-    holes = Holes(model.config.hidden_share, model.config.alphabet, begins)
-    longest = model.config.context - (3 if model.config.pairs else 1)
-    return masked_batches(part, rows * span, longest, holes, model.config.pairs, config.seed)
-
-
-def _exam(model: Neural, prepared: Prepared, config: TrainConfig) -> Batches | None:
-    """Holes in the validation part, always the same ones: asking for every symbol in turn would take too long."""
-    if model.reads == "left" or prepared.valid is None:
-        return None
-    return _batches(model, prepared, prepared.valid, config)
-
-
-def _settled(settled: Settings, folder: Path | None, given: Collection[str], resume: bool) -> Settings:
-    """A fresh run keeps its settings; one that goes on has those it began with."""
+def _settled(settled: Settings, run: Run) -> Settings:
+    """A fresh run keeps its settings; one that is resumed has those it began with."""
+    folder = run.folder
     if folder is None:
         return settled
-    if (folder / FILE).exists() and not resume:
+    if (folder / FILE).exists() and not run.resume:
         raise BundleError(
-            f"{folder} holds a run that was stopped. Go on with --resume, or remove the folder to start anew."
+            f"{folder} holds a run that was stopped. Go on with --resume, or remove the folder to start afresh."
         )
-    if resume and (folder / SETTINGS).exists():
-        return load_settings(folder, settled, given)
-    if is_chief():
+    if run.resume and (folder / SETTINGS).exists():
+        settled = load_settings(folder, settled, run.given)
+    if is_main_process():
         save_settings(folder, settled)
     return settled
 

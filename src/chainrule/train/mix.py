@@ -1,21 +1,32 @@
-"""Making one model of several: weights are found on text that none of them was trained on."""
+"""Linear interpolation of several models: weights are estimated on data that none of them was trained on."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
 
 from chainrule.bundle import Bundle
 from chainrule.data.corpus import encode
-from chainrule.data.sources import Given, ReadConfig, read
+from chainrule.data.sources import Given, Source
 from chainrule.errors import ModelError
-from chainrule.judge.score import score_ids
-from chainrule.models.mix import Mix, best_weights
+from chainrule.judge.score import Score, measure
+from chainrule.models.base import LanguageModel
+from chainrule.models.mix import Mix, best_weights, mixed
 from chainrule.symbols import BOS
-from chainrule.train.fit import figures
+from chainrule.use.adapt import AdaptConfig, adapted_model, told
+from chainrule.use.score import opened
+
+NO_CHANGE = AdaptConfig()
 
 
-def mix(bundles: Sequence[Bundle], valid: Given) -> Bundle:
-    """A model that weighs these; `valid` is text to find the weights on, read as it was for the first model."""
+def mix(bundles: Sequence[Bundle], valid: Given, adapt: AdaptConfig = NO_CHANGE, **reading: Any) -> Bundle:
+    """An ensemble of these; `valid` are data to estimate the weights on.
+
+    They are read as those of the first model were, unless `reading` says otherwise (`column="text"`). With `adapt`,
+    models that learn by gradient adapt themselves to what they score, by settings estimated on `valid`, too.
+    """
     if len(bundles) < 2:
         raise ModelError(f"A mix needs two models or more, not {len(bundles)}.")
     codec = bundles[0].codec
@@ -25,14 +36,30 @@ def mix(bundles: Sequence[Bundle], valid: Given) -> Bundle:
                 "Models can be mixed only if their codecs are equal, and these are not: train both on the same data "
                 "with the same --codec and its options."
             )
-    config = ReadConfig.from_values(bundles[0].card.get("reading", {}))
-    part = encode(codec, read(valid, config))
-    spoken = part.ids != BOS
-    logs = [bundle.model.score_ids(part.ids)[spoken] for bundle in bundles]
-    model = Mix.of([bundle.model for bundle in bundles], best_weights(logs))
-    told = ", ".join(
-        f"{bundle.model.family} {w:.3f}" for bundle, w in zip(bundles, model.config.weights, strict=True)
+    usual = bundles[0].card.get("reading", {})
+    source = opened(codec, usual, valid, reading)
+    part = encode(codec, source)
+    models = [_adapted(bundle.model, adapt, np.asarray(part.ids)) for bundle in bundles]
+    logs = [model.score_ids(part.ids) for model in models]
+    model = Mix.of(models, best_weights([one[part.ids != BOS] for one in logs]))
+    score = measure(part.ids, mixed(logs, model.config.weights)) + Score(
+        bytes=part.bytes, unknown=part.unknown
     )
-    score = score_ids(model, part.ids, part.bytes, part.unknown)
-    facts = {"notes": [f"weights: {told}"], "figures": {"valid": figures(score)}}
-    return Bundle(codec, model, {**facts, "reading": bundles[0].card.get("reading", {})})
+    weighed = ", ".join(f"{told(one)} {w:.3f}" for one, w in zip(models, model.config.weights, strict=True))
+    notes = [f"weights: {weighed}", *_warnings(bundles, source)]
+    facts = {"notes": notes, "figures": {"valid": score.figures()}, "reading": usual}
+    return Bundle.of(codec, model, facts)
+
+
+def _adapted(model: LanguageModel, config: AdaptConfig, ids: np.ndarray) -> LanguageModel:
+    return adapted_model(model, config, ids) if model.learner == "gradient" else model
+
+
+def _warnings(bundles: Sequence[Bundle], valid: Source) -> Iterator[str]:
+    """A model has too much weight where it was trained on the very data that weights are estimated on."""
+    for bundle in bundles:
+        if bundle.card.get("data", {}).get("train") == valid.fingerprint:
+            yield (
+                f"warning: the {bundle.model.family} was trained on {valid.name}, so its weight is too large. Estimate "
+                "weights on data that no model has seen."
+            )

@@ -6,13 +6,16 @@ biases and norms are left to AdamW.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import torch
 from torch import Tensor
 
-from chainrule.nn.softmax import coarse_pays
-from chainrule.train.optimizer import AdamW
+from chainrule.errors import ConfigError
+from chainrule.nn.product import bf16_pays
+from chainrule.train.config import TrainConfig
+from chainrule.train.network import Network, Rates
+from chainrule.train.optimizer import NO_SCALES, AdamW
 
 MOMENTUM = 0.95
 ROUNDS = 5  # of the iteration below
@@ -22,13 +25,19 @@ SIZE = 0.2  # of a step, to be about as long as one of AdamW
 class Muon(AdamW):
     """Matrices of equal shape are kept and moved together."""
 
-    def __init__(self, parameters: Iterable[Tensor], matrices: Iterable[Tensor], decay: float) -> None:
-        piles: dict[torch.Size, list[Tensor]] = {}
-        for matrix in matrices:
-            piles.setdefault(matrix.shape, []).append(matrix)
-        self.piles = list(piles.values())
+    def __init__(
+        self,
+        parameters: Iterable[Tensor],
+        matrices: Iterable[Tensor],
+        decay: float,
+        scales: Mapping[Tensor, float] = NO_SCALES,
+    ) -> None:
+        piles: dict[tuple[torch.Size, float], list[Tensor]] = {}
+        for matrix in (one for one in matrices if one.requires_grad):
+            piles.setdefault((matrix.shape, scales.get(matrix, 1.0)), []).append(matrix)
+        self.piles, self.factors = list(piles.values()), [scale for _, scale in piles]
         taken = {id(one) for pile in self.piles for one in pile}
-        super().__init__([one for one in parameters if id(one) not in taken], decay)
+        super().__init__([one for one in parameters if id(one) not in taken], decay, scales=scales)
         self.decay = decay
         self.momentum = [torch.zeros(len(pile), *pile[0].shape) for pile in self.piles]  # (K, N, D) each
 
@@ -40,13 +49,13 @@ class Muon(AdamW):
     @torch.no_grad()
     def step(self, rate: float) -> None:
         super().step(rate)
-        for pile, momentum in zip(self.piles, self.momentum, strict=True):
+        for pile, momentum, factor in zip(self.piles, self.momentum, self.factors, strict=True):
             gradient = torch.stack([torch.zeros_like(one) if one.grad is None else one.grad for one in pile])
             momentum.lerp_(gradient, 1 - MOMENTUM)
             change = orthogonal(gradient.lerp_(momentum, MOMENTUM))  # (K, N, D)
-            change *= -rate * SIZE * max(pile[0].shape) ** 0.5
+            change *= -factor * rate * SIZE * max(pile[0].shape) ** 0.5
             for one, moved in zip(pile, change, strict=True):
-                one.mul_(1 - rate * self.decay).add_(moved)
+                one.mul_(1 - factor * rate * self.decay).add_(moved)
 
     def state(self) -> dict[str, Tensor]:
         return super().state() | {f"momentum/{number}": one for number, one in enumerate(self.momentum)}
@@ -62,7 +71,7 @@ def orthogonal(matrices: Tensor) -> Tensor:
 
     A polynomial drives all singular values towards 1, roughly: between 0.7 and 1.2 is enough for learning.
     """
-    found = matrices.to(torch.bfloat16 if coarse_pays() else matrices.dtype)
+    found = matrices.to(torch.bfloat16 if bf16_pays() else matrices.dtype)
     tall = found.shape[-2] > found.shape[-1]
     found = found.mT if tall else found
     found = found / (found.norm(dim=(-2, -1), keepdim=True) + 1e-7)
@@ -71,3 +80,16 @@ def orthogonal(matrices: Tensor) -> Tensor:
         found = 3.4445 * found + (-4.7750 * square + 2.0315 * square @ square) @ found
     whole: Tensor = found.mT if tall else found
     return whole.to(matrices.dtype)
+
+
+def optimizer_for(network: Network, config: TrainConfig, rates: Rates) -> AdamW:
+    """The optimiser that the settings name, for all parameters of a network."""
+    scales = rates.scales_of(network)
+    if config.optimizer == "adamw":
+        return AdamW(network.parameters(), config.weight_decay, scales=scales)
+    matrices = list(network.body.matrices())
+    if not matrices or config.shard:
+        raise ConfigError(
+            "Muon moves whole matrices of attention layers, and has none here. Use --optimizer adamw."
+        )
+    return Muon(network.parameters(), matrices, config.weight_decay, scales=scales)

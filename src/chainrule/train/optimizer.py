@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -17,20 +17,26 @@ def own(tensor: Tensor) -> Tensor:
     return tensor if part is None else part()
 
 
+NO_SCALES: Mapping[Tensor, float] = {}
+
+
 class AdamW:
     """Adam with decoupled weight decay; vectors (biases, norms) are not decayed.
 
+    `scales` are factors of the learning rate for some parameters.
     Of a parameter that is divided among processes, each moves its own part, and remembers nothing of the others.
     """
 
     def __init__(
-        self, parameters: Iterable[Tensor], decay: float, betas: tuple[float, float] = (0.9, 0.99)
+        self,
+        parameters: Iterable[Tensor],
+        decay: float,
+        betas: tuple[float, float] = (0.9, 0.99),
+        scales: Mapping[Tensor, float] = NO_SCALES,
     ) -> None:
         found = [one for one in parameters if one.requires_grad]
-        self.groups = [
-            ([one for one in found if one.dim() > 1], decay),
-            ([one for one in found if one.dim() <= 1], 0.0),
-        ]
+        matrices, vectors = ([one for one in found if (one.dim() > 1) is many] for many in (True, False))
+        self.groups = [*_scaled(matrices, decay, scales), *_scaled(vectors, 0.0, scales)]
         self.betas = betas
         self.first = {one: torch.zeros_like(own(one)) for one in found}
         self.second = {one: torch.zeros_like(own(one)) for one in found}
@@ -39,7 +45,7 @@ class AdamW:
     @property
     def parameters(self) -> list[Tensor]:
         """All that is learnt."""
-        return [one for group, _ in self.groups for one in group]
+        return [one for group, _, _ in self.groups for one in group]
 
     def zero(self) -> None:
         """Forget the gradients: fresh ones need not be added to anything."""
@@ -50,7 +56,7 @@ class AdamW:
     def step(self, rate: float) -> None:
         """Move every parameter against its gradient."""
         self.steps += 1
-        for group, decay in self.groups:
+        for group, decay, scale in self.groups:
             moving = [one for one in group if one.grad is not None]
             if moving:
                 torch._fused_adamw_(
@@ -60,7 +66,7 @@ class AdamW:
                     [self.second[one] for one in moving],
                     [],
                     [self.steps] * len(moving),
-                    lr=rate,
+                    lr=scale * rate,
                     beta1=self.betas[0],
                     beta2=self.betas[1],
                     weight_decay=decay,
@@ -82,3 +88,11 @@ class AdamW:
         for number, one in enumerate(self.parameters):
             self.first[one].copy_(state[f"{number}/first"])
             self.second[one].copy_(state[f"{number}/second"])
+
+
+def _scaled(
+    parameters: Sequence[Tensor], decay: float, scales: Mapping[Tensor, float]
+) -> list[tuple[list[Tensor], float, float]]:
+    """Parameters that move at the same rate, with their decay and the factor of their rate."""
+    factors = dict.fromkeys(scales.get(one, 1.0) for one in parameters)
+    return [([one for one in parameters if scales.get(one, 1.0) == by], decay, by) for by in factors]

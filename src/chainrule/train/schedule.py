@@ -1,15 +1,21 @@
-"""How fast to learn, and for how long: all in symbols read, so that a run can be stopped and resumed exactly."""
+"""How fast to learn, and for how long: the rate is a function of how much of the run lies behind.
+
+Between two revisions of a plan that is a function of the step, so a run can be stopped and resumed exactly.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any, Self
 
 from chainrule.errors import ConfigError
 
 VALIDATIONS = 20  # in a run
 PROBE = 8192  # ids that are read at least, if there are so many
-JUDGING, MARGIN = 0.06, 0.95  # shares of the time
+WARM, WARM_SHARE = 100, 0.1  # steps in which the rate rises, and the largest share of a run that may be
+FINAL = 0.01  # of the peak, what is left of the rate in the last step
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -27,38 +33,54 @@ def duration(text: str) -> float:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What a run is going to do; fixed once, kept in its checkpoints."""
+class Revision:
+    """From a step on, so many steps in all."""
 
-    steps: int
-    warm: int  # steps in which the rate rises
-    every: int  # steps between two validations
-    judged: int  # of the validation part so many ids are read each time
-    reason: str  # a sentence for people
-    final: bool = True  # a budget is planned twice
+    step: int  # the first one it holds for
+    steps: int  # in all, at least one more
+    progress: float = 0.0  # share of the run that lies behind
+    seconds: float = 0.0  # of the budget used by then
+
+    def progress_at(self, step: int) -> float:
+        """The share that lies behind in a step; 1 in the last one."""
+        after = self.steps - 1 - self.step
+        done = (step - self.step) / after if after > 0 else 1.0
+        return self.progress + (1.0 - self.progress) * min(1.0, done)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run is going to do, with all its revisions; kept in its checkpoints."""
+
+    revisions: tuple[Revision, ...] = ()  # none until the speed of a run within a budget is known
+    validations: int = VALIDATIONS
+    judged: int = PROBE  # of the validation part so many ids are read each time
+
+    @classmethod
+    def of(cls, steps: int, judged: int = PROBE) -> Self:
+        """So many steps, and no budget."""
+        return cls((Revision(0, max(1, steps)),), judged=judged)
+
+    @classmethod
+    def from_values(cls, values: Mapping[str, Any]) -> Self:
+        """From a checkpoint."""
+        return cls(**{**values, "revisions": tuple(Revision(**one) for one in values["revisions"])})
+
+    def revised(self, revision: Revision) -> Self:
+        """The same with one more."""
+        return replace(self, revisions=(*self.revisions, revision))
+
+    @property
+    def steps(self) -> float:
+        """In all, as far as is known."""
+        return self.revisions[-1].steps if self.revisions else math.inf
+
+    def progress(self, step: int) -> float:
+        """The share of the run that lies behind in a step, from 0 to 1 in the last one."""
+        return self.revisions[-1].progress_at(step) if self.revisions else 0.0
 
     def rate(self, step: int, peak: float) -> float:
         """The learning rate of a step: a short rise, then half a cosine down to almost nothing."""
-        if step < self.warm:
-            return peak * (step + 1) / self.warm
-        done = (step - self.warm) / max(1, self.steps - self.warm)
-        return peak * max(0.01, 0.5 * (1 + math.cos(math.pi * min(1.0, done))))
-
-
-def plan_steps(steps: int, judged: int, reason: str) -> Plan:
-    """A plan of so many steps."""
-    steps = max(1, steps)
-    return Plan(steps, min(100, max(1, steps // 10)), max(1, -(-steps // VALIDATIONS)), judged, reason)
-
-
-def plan_budget(left: float, pace: float, done: int, epoch: int, reading: float, valid: int) -> Plan:
-    """As many steps as fit in the seconds `left`, at `pace` seconds a step; a margin for the unforeseen.
-
-    Of the `valid` ids, at `reading` seconds each, as many are read at each validation as leave most of the time
-    for learning.
-    """
-    judged = min(valid, max(PROBE, int(JUDGING * left / VALIDATIONS / max(reading, 1e-9))))
-    usable = max(0.0, MARGIN * left - VALIDATIONS * judged * reading)
-    steps = max(done + 1, done + int(usable / max(pace, 1e-9)))
-    reason = f"{steps:,} steps ({steps / max(1, epoch):.1f} epochs) fit the budget at {1 / pace:.1f} steps a second"
-    return replace(plan_steps(steps, judged, reason), final=False)
+        progress = self.progress(step)
+        rise = min(1.0, max((step + 1) / WARM, progress / WARM_SHARE))
+        return peak * max(FINAL, rise * 0.5 * (1.0 + math.cos(math.pi * progress)))

@@ -11,45 +11,65 @@ from typing import Any
 from chainrule.config import flag
 from chainrule.data.dataset import Prepared
 from chainrule.errors import BundleError, ConfigError
-from chainrule.files import new_file
 from chainrule.models.neural import Neural, NeuralConfig, training_speed
-from chainrule.models.sizing import EPOCHS, MOST, Task
-from chainrule.nn.softmax import coarse_pays
-from chainrule.train.config import TrainConfig
+from chainrule.models.sizing import EPOCHS, MOST, Workload
+from chainrule.nn.product import bf16_pays
+from chainrule.store.files import new_file
+from chainrule.tasks.base import Task, described
+from chainrule.train.config import LENGTHS, TrainConfig
 
 FILE = "settings.json"
+FLOAT32 = "no --bf16: this machine has no instructions for bfloat16, so training is in float32"
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Of the model, of the training, and a sentence about those that were chosen."""
+    """Of the model, of the training, of the task, and a sentence about those that were chosen."""
 
     model: Any
     train: TrainConfig
+    task: Task
     chosen: str = ""
+
+    def values(self) -> dict[str, Any]:
+        """All of them by name, as they are kept."""
+        return {"model": self.model.values(), "train": self.train.values(), "task": described(self.task)}
+
+    def flat(self) -> dict[str, Any]:
+        """All of them by flag."""
+        return {**self.model.values(), **self.train.values(), **self.task.values()}
 
 
 def settle(
-    kind: type[Neural], model: Any, train: TrainConfig, prepared: Prepared, given: Collection[str]
+    kind: type[Neural],
+    model: Any,
+    train: TrainConfig,
+    task: Task,
+    prepared: Prepared,
+    given: Collection[str],
+    planned: float | None = None,
 ) -> Settings:
-    """All settings: those `given`, and for the others what suits the data and the time."""
-    if train.seconds is None and train.epochs is None and train.tokens is None:
-        train = replace(train, tokens=round(min(EPOCHS * prepared.train.symbols, MOST)))
-    coarse = isinstance(model, NeuralConfig) and (coarse_pays() if model.coarse is None else model.coarse)
+    """All settings: those `given`, and for the others what suits the data and the time, or the seconds `planned`."""
+    if all(getattr(train, name) is None for name in LENGTHS):
+        train = replace(train, tokens=round(min(EPOCHS * prepared.train.main.symbols, MOST)))
+    bf16, missing = False, ""
     if isinstance(model, NeuralConfig):
-        model = replace(model, coarse=coarse)
-    symbols = prepared.train.symbols
+        bf16 = bf16_pays() and model.bf16 is not False
+        missing = FLOAT32 if model.bf16 and not bf16 else ""
+        model = replace(model, bf16=bf16)
+    symbols = prepared.train.main.symbols
     asked = train.tokens or (train.epochs or EPOCHS) * symbols
-    task = Task(model.alphabet, symbols, train.seconds, asked, training_speed(coarse))
+    workload = Workload(model.vocab_size, symbols, planned or train.seconds, asked, training_speed(bf16))
     held = {name: getattr(model, name) for name in given if hasattr(model, name)}
-    if train.label_smoothing:
-        held["samples"] = model.samples
-    suggested = kind.suggest(model, task, held)
+    if task.label_smoothing and hasattr(model, "sampled_softmax"):
+        held["sampled_softmax"] = model.sampled_softmax
+    suggested = kind.suggest(model, workload, held)
     left = {*given, "optimizer"} if train.shard else given  # no process has a whole matrix
     chosen = {name: value for name, value in suggested.items() if name not in left}
     model, train = _updated(model, chosen), _updated(train, chosen)
     listed = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in chosen.items())
-    return Settings(model, train, f"chosen for the data and the time: {listed}" if listed else "")
+    told = [f"chosen for the data and the time: {listed}"] if listed else []
+    return Settings(model, train, task, "; ".join([missing, *told] if missing else told))
 
 
 def _updated(config: Any, chosen: Mapping[str, Any]) -> Any:
@@ -60,34 +80,37 @@ def _updated(config: Any, chosen: Mapping[str, Any]) -> Any:
 def save(folder: Path, settings: Settings) -> None:
     """Keep them for a run that may be stopped."""
     folder.mkdir(parents=True, exist_ok=True)
-    values = {
-        "model": settings.model.values(),
-        "train": settings.train.values(),
-        "chosen": settings.chosen,
-    }
+    values = settings.values() | {"chosen": settings.chosen}
     with new_file(folder / FILE) as file:
         file.write(json.dumps(values, indent=2).encode() + b"\n")
 
 
 def load(folder: Path, settings: Settings, given: Collection[str]) -> Settings:
-    """The settings a stopped run was started with; those `given` again must be the same."""
+    """The settings a stopped run was started with; those `given` again must be the same, but a budget may be longer."""
     path = folder / FILE
     try:
         written = json.loads(path.read_text(encoding="utf-8"))
         model = type(settings.model).from_values(written["model"])
         train = TrainConfig.from_values(written["train"])
-        found = Settings(model, train, str(written["chosen"]))
+        task = type(settings.task).from_values(written["task"]["settings"])
+        if written["task"]["name"] != settings.task.name:
+            raise ConfigError(f"its task is {written['task']['name']!r}")
+        found = Settings(model, train, task, str(written["chosen"]))
     except (OSError, ValueError, KeyError, TypeError, ConfigError) as error:
-        raise BundleError(f"{path} is damaged ({error}). Remove {folder} to start anew.") from error
-    if (model.alphabet, tuple(model.silent)) != (settings.model.alphabet, tuple(settings.model.silent)):
+        raise BundleError(f"{path} is damaged ({error}). Remove {folder} to start afresh.") from error
+    if (model.vocab_size, tuple(model.suppressed)) != (
+        settings.model.vocab_size,
+        tuple(settings.model.suppressed),
+    ):
         raise ConfigError(
             f"{folder} was started on other data or with another codec. Give the same ones to go on."
         )
-    before, now = ({**one.model.values(), **one.train.values()} for one in (found, settings))
-    for name in given:
+    before, now = found.flat(), settings.flat()
+    renewed = found.train.budget is not None and settings.train.budget is not None
+    for name in set(given) - ({"budget"} if renewed else set()):
         if before.get(name) != now.get(name):
             raise ConfigError(
                 f"The stopped run has {flag(name)} {before[name]}; it cannot go on with {now[name]}. "
-                f"Leave the flag out, or remove {folder} to start anew."
+                f"Leave the flag out, or remove {folder} to start afresh."
             )
-    return found
+    return replace(found, train=replace(found.train, budget=settings.train.budget)) if renewed else found

@@ -8,13 +8,12 @@ Only checkpoints and the finished model are whole.
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import math
 import tempfile
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -27,12 +26,12 @@ from chainrule.errors import ConfigError
 from chainrule.models.base import ModelConfig
 from chainrule.models.neural import Neural
 from chainrule.nn.attention import Block
-from chainrule.runtime import reuse_memory
+from chainrule.train.network import Network
 from chainrule.train.optimizer import own
 from chainrule.train.trainer import Trainer
 
-LARGE = 1 << 21  # bytes; smaller pieces of memory are kept for the next time when they are free
-CALLS = ("loss", "score")  # what the trainer and the judge call; everything else is called by these
+LARGE = 1 << 21  # bytes of the largest block that is kept when it is free
+CALLS = ("read", "cross_entropy", "score", "next_sentence_logits")  # what tasks call on a body
 
 
 def check(kind: type[Neural], config: ModelConfig, processes: int) -> None:
@@ -60,7 +59,8 @@ def divide(model: Neural, processes: int) -> None:
         part.set_gradient_divide_factor(1.0)  # a loss is divided by the symbols of all processes already
         part.set_force_sum_reduction_for_comms(True)  # gloo only adds
     for name in CALLS:
-        register_fsdp_forward_method(model, name)
+        if hasattr(model, name):
+            register_fsdp_forward_method(model, name)
     # Keys and values, which a block gives beside its vectors, are views; nobody changes them in place.
     warnings.filterwarnings("ignore", "FSDP2-wrapped module .* returned a view tensor", UserWarning)
 
@@ -70,46 +70,44 @@ def _blocks(model: nn.Module) -> list[Block]:
 
 
 class Sharded(Trainer):
-    """The same loop on a part of the model."""
+    """The same loop on a part of the model.
 
-    @staticmethod
-    def prepare_memory() -> None:
-        """What is dropped goes back to the machine; kept, it would lie about in pieces the next block cannot use."""
-        with contextlib.suppress(OSError, AttributeError):  # not glibc: nothing to tell
-            library = ctypes.CDLL("libc.so.6")
-            library.mallopt(-3, LARGE)  # M_MMAP_THRESHOLD: a mapping of its own for each
-            library.mallopt(-1, 2**31 - 1)  # M_TRIM_THRESHOLD: smaller ones are kept
+    Large blocks that are freed go back to the system; kept, they would lie about in pieces the next block cannot use.
+    """
+
+    kept_blocks: ClassVar[int] = LARGE
 
     def __post_init__(self) -> None:
-        self.kind = type(self.model)  # before it is divided
-        self.names = frozenset(name for name, _ in self.model.named_parameters(remove_duplicate=False))
-        divide(self.model, self.together.size)
+        if self.network.head is not None:
+            raise ConfigError("--shard divides language models. A task with a head is trained without it.")
+        self.kind = type(self.body)  # before it is divided
+        self.names = frozenset(name for name, _ in self.network.named_parameters(remove_duplicate=False))
+        divide(self.body, self.group.size)
         super().__post_init__()
 
     def _idle(self, batch: Batch) -> float:
         """All must fetch and add up together: who has no row reads the first one, and it counts nothing."""
-        tokens, targets = torch.from_numpy(batch.tokens[:1]), torch.from_numpy(batch.targets[:1])  # (1, T)
-        loss, _ = self.model.loss(tokens, targets, self.model.start(1), self.config.label_smoothing)
-        (0.0 * loss).backward()  # type: ignore[no-untyped-call]
+        loss, _ = self.network(batch.rows(slice(0, 1)), None)
+        (0.0 * loss).backward()
         return 0.0
 
     @torch.no_grad()
     def _clip(self) -> float:
         gradients = [own(one.grad) for one in self.optimizer.parameters if one.grad is not None]
         squares = sum(float(torch.linalg.vector_norm(one)) ** 2 for one in gradients)
-        norm = math.sqrt(self.together.total([squares])[0])
-        if self.config.clip and norm > self.config.clip:
-            torch._foreach_mul_(gradients, self.config.clip / (norm + 1e-6))
+        norm = math.sqrt(self.group.all_reduce([squares])[0])
+        if self.config.clip_norm and norm > self.config.clip_norm:
+            torch._foreach_mul_(gradients, self.config.clip_norm / (norm + 1e-6))
         return norm
 
     def _loss_on_valid(self, most: int) -> float:
         """One for all, or parts of different models might be kept as the best."""
-        found: float = self.together.agreed(super()._loss_on_valid(most))
+        found: float = self.group.broadcast(super()._loss_on_valid(most))
         return found
 
     @torch.no_grad()
     def _weights(self) -> dict[str, Tensor]:
-        return {name: own(value) for name, value in self.model.state_dict().items()}
+        return {name: own(value) for name, value in self.network.state_dict().items()}
 
     def _take(self, weights: dict[str, Tensor]) -> None:
         for name, held in self._weights().items():
@@ -120,12 +118,11 @@ class Sharded(Trainer):
         super()._finish()
         del self.optimizer  # makes room
         self.best, self.mean = {}, {}
-        whole = self.kind.seeded(self.model.config, self.config.seed)
+        whole = Network(self.network.task, self.kind.seeded(self.body.config, self.config.seed))
         held = whole.state_dict()
         for name, value in self._weights().items():
-            held[name].copy_(self.together.joined(value) if name in self.names else value)
-        self.model = whole
-        reuse_memory()  # from here on all is as usual
+            held[name].copy_(self.group.joined(value) if name in self.names else value)
+        self.network = whole
 
     def _divided(self, name: str) -> bool:
         """Whether an array of a checkpoint is one of which every process has a part."""
@@ -133,21 +130,21 @@ class Sharded(Trainer):
         return rest != "steps" if room == "optimizer" else rest in self.names
 
     def _whole(self, arrays: dict[str, Tensor]) -> dict[str, np.ndarray]:
-        """At the chief, all there is; the others only give what they have."""
+        """In the main process, all there is; the others only give what they have."""
         found = (
-            (name, self.together.joined(value) if self._divided(name) else value)
+            (name, self.group.joined(value) if self._divided(name) else value)
             for name, value in arrays.items()
         )
-        if self.together.chief:
+        if self.group.is_main:
             return _on_disk(found, self.folder)
         return {name: value.numpy() for name, value in found if not self._divided(name)}
 
     def _own(self, name: str, array: np.ndarray) -> np.ndarray:
-        return np.array(array[self.together.block(len(array))] if self._divided(name) else array)
+        return np.array(array[self.group.block(len(array))] if self._divided(name) else array)
 
 
 def _on_disk(tensors: Iterable[tuple[str, Tensor]], folder: Path | None) -> dict[str, np.ndarray]:
-    """Arrays in a file without a name, written one by one: the chief may not have memory for all of them."""
+    """Arrays in a file without a name, written one by one: the main process may not have memory for all of them."""
     places = []
     with tempfile.TemporaryFile(dir=folder) as file:
         for name, tensor in tensors:

@@ -57,7 +57,7 @@ if (source) {
       if (shown.length === 2) cell.children[2].className = difference(shown[0][at], shown[1][at]);
     });
   };
-  const spoken = (at) => {
+  const described = (at) => {
     const called = chosen();
     const values = rows().map((row) => row[at]);
     const parts = values.map((value, line) => called[line] + ": " + figure(value));
@@ -71,7 +71,7 @@ if (source) {
     active = at;
     cells[at].setAttribute("aria-selected", "true");
     staff.setAttribute("aria-activedescendant", cells[at].id);
-    readout.textContent = spoken(at);
+    readout.textContent = described(at);
   };
   const keys = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: 10, ArrowUp: -10, Home: -Infinity, End: Infinity };
 
@@ -99,7 +99,7 @@ if (source) {
   for (const select of selects) {
     select.addEventListener("change", () => {
       colour();
-      if (active >= 0) readout.textContent = spoken(active);
+      if (active >= 0) readout.textContent = described(active);
       const fixed = document.querySelectorAll(".fixed b");
       chosen().forEach((name, line) => { fixed[line].textContent = name; });
     });

@@ -7,40 +7,43 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from chainrule.interop.huggingface.layout import ACTIVATIONS, Format, Head, Part, activation, layer
+from chainrule.interop.huggingface.layout import ACTIVATIONS, Format, OutputHead, TensorMap, activation, layer
 from chainrule.interop.huggingface.values import Values
+from chainrule.tasks.base import Task
 
-BODY, GUESS = "bert.", "cls.predictions."
+BODY, MLM = "bert.", "cls.predictions."
 LAYERS = {
-    "attention.asked": ("attention.self.query", "attention.self.key", "attention.self.value"),
-    "attention.answer": ("attention.output.dense",),
+    "attention.qkv": ("attention.self.query", "attention.self.key", "attention.self.value"),
+    "attention.out": ("attention.output.dense",),
     "attention_norm": ("attention.output.LayerNorm",),
-    "wide": ("intermediate.dense",),
-    "narrow": ("output.dense",),
-    "thought_norm": ("output.LayerNorm",),
+    "up": ("intermediate.dense",),
+    "down": ("output.dense",),
+    "mlp_norm": ("output.LayerNorm",),
 }
-SIDES = f"{BODY}embeddings.token_type_embeddings.weight"
+SEGMENTS = f"{BODY}embeddings.token_type_embeddings.weight"
 
 
-class Bert(Format):
+class BertFormat(Format):
     """`BertForPreTraining` is `bert` whole; `BertForMaskedLM` and `BertModel` lack some of its heads."""
 
     kind, family, prefix = "bert", "bert", BODY
     unread = re.compile(r"\.position_ids$|\.token_type_ids$|^cls\.predictions\.decoder\.(weight|bias)$")
     heads = (
-        Head(
-            "guess",
-            ("guess.", "guess_norm.", "output."),
-            "the folder has no head that guesses hidden symbols: a fresh one is there, so scores mean nothing "
+        OutputHead(
+            "mlm",
+            ("projection.", "output."),
+            "the folder has no masked-LM head: a fresh one is there, so scores mean nothing "
             "until it is trained; vectors are those of the folder",
         ),
-        Head("pooler", ("pool.",), "the folder has no pooler: a fresh one is there", trained_by="pairs"),
-        Head(
-            "follows",
-            ("follows.",),
+        OutputHead(
+            "pooler", ("pool.",), "the folder has no pooler: a fresh one is there", trained_by="next_sentence"
+        ),
+        OutputHead(
+            "next_sentence",
+            ("next_sentence.",),
             "the folder has no head for next sentences: a fresh one is there",
-            setting="pairs",
-            trained_by="pairs",
+            setting="next_sentence",
+            trained_by="next_sentence",
         ),
     )
     names: ClassVar = {
@@ -64,22 +67,24 @@ class Bert(Format):
             "width": values.whole("hidden_size", 768),
             "heads": values.whole("num_attention_heads", 12),
             "context": values.whole("max_position_embeddings", 512),
-            "inner": values.whole("intermediate_size", 3072),
+            "ffn_width": values.whole("intermediate_size", 3072),
             "activation": activation(values, "hidden_act", "gelu"),
             "epsilon": values.number("layer_norm_eps", 1e-12),
             "dropout": values.number("hidden_dropout_prob", 0.1),
             "tied": "auto" if values.flag("tie_word_embeddings", True) else "no",
         }
 
-    def described(self, config: Any) -> dict[str, Any]:
+    def described(self, config: Any, task: Task) -> dict[str, Any]:
         return {
-            "architectures": ["BertForPreTraining" if config.pairs else "BertForMaskedLM"],
+            "architectures": [
+                "BertForPreTraining" if getattr(task, "next_sentence", False) else "BertForMaskedLM"
+            ],
             "model_type": self.kind,
             "num_hidden_layers": config.layers,
             "hidden_size": config.width,
             "num_attention_heads": config.heads,
             "max_position_embeddings": config.context,
-            "intermediate_size": config.inner or 4 * config.width,
+            "intermediate_size": config.ffn_width or 4 * config.width,
             "hidden_act": ACTIVATIONS[config.activation][0],
             "layer_norm_eps": config.epsilon,
             "hidden_dropout_prob": config.dropout,
@@ -89,36 +94,38 @@ class Bert(Format):
             "tie_word_embeddings": config.shared,
         }
 
-    def parts(self, config: Any) -> list[Part]:
+    def parts(self, config: Any) -> list[TensorMap]:
         found = [
-            Part("embedding.weight", (f"{BODY}embeddings.word_embeddings.weight",), ids=True),
-            Part("places.weight", (f"{BODY}embeddings.position_embeddings.weight",)),
-            Part("sides.weight", (SIDES,)),
+            TensorMap("embedding.weight", (f"{BODY}embeddings.word_embeddings.weight",), ids=True),
+            TensorMap("positions.weight", (f"{BODY}embeddings.position_embeddings.weight",)),
+            TensorMap("segments.weight", (SEGMENTS,)),
             *layer("norm", [f"{BODY}embeddings.LayerNorm"]),
-            *layer("guess", [f"{GUESS}transform.dense"]),
-            *layer("guess_norm", [f"{GUESS}transform.LayerNorm"]),
-            Part("output.bias", (f"{GUESS}bias",), ids=True),
+            *layer("projection.dense", [f"{MLM}transform.dense"]),
+            *layer("projection.norm", [f"{MLM}transform.LayerNorm"]),
+            TensorMap("output.bias", (f"{MLM}bias",), ids=True),
             *layer("pool", [f"{BODY}pooler.dense"]),
-            *layer("follows", ["cls.seq_relationship"], reversed=True),  # 0 is "follows" there, 1 here
+            *layer(
+                "next_sentence", ["cls.seq_relationship"], reversed=True
+            ),  # 0 is "next_sentence" there, 1 here
         ]
         for place in range(config.layers):
             there = f"{BODY}encoder.layer.{place}"
             for ours, theirs in LAYERS.items():
                 found += layer(f"blocks.{place}.{ours}", [f"{there}.{name}" for name in theirs])
-        decoder = Part("output.weight", (f"{GUESS}decoder.weight",), ids=True)
+        decoder = TensorMap("output.weight", (f"{MLM}decoder.weight",), ids=True)
         return found if config.shared else [*found, decoder]
 
     def tidied(self, arrays: dict[str, np.ndarray], values: Values) -> dict[str, np.ndarray]:
         """The bias may stand beside the decoder, and one kind of sentence does for both."""
-        found, bias = dict(arrays), arrays.get(f"{GUESS}decoder.bias")
+        found, bias = dict(arrays), arrays.get(f"{MLM}decoder.bias")
         tied = values.flag("tie_word_embeddings", True)
-        if bias is not None and not (tied and f"{GUESS}bias" in found):
-            found[f"{GUESS}bias"] = bias
-        sides = found.get(SIDES)
-        if sides is not None and sides.ndim == 2 and len(sides) == 1:
-            found[SIDES] = np.repeat(sides, 2, 0)
+        if bias is not None and not (tied and f"{MLM}bias" in found):
+            found[f"{MLM}bias"] = bias
+        segments = found.get(SEGMENTS)
+        if segments is not None and segments.ndim == 2 and len(segments) == 1:
+            found[SEGMENTS] = np.repeat(segments, 2, 0)
         return found
 
     def finished(self, arrays: dict[str, np.ndarray], config: Any) -> dict[str, np.ndarray]:
         """A decoder with a table of its own has the bias of its own, too."""
-        return arrays if config.shared else arrays | {f"{GUESS}decoder.bias": arrays[f"{GUESS}bias"]}
+        return arrays if config.shared else arrays | {f"{MLM}decoder.bias": arrays[f"{MLM}bias"]}

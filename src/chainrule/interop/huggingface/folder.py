@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from chainrule import tensors
 from chainrule.errors import BundleError
-from chainrule.files import CONFIG, FORMAT
-from chainrule.interop.huggingface.bert import Bert
-from chainrule.interop.huggingface.gpt2 import Gpt2
+from chainrule.interop.huggingface.bert import BertFormat
+from chainrule.interop.huggingface.gpt2 import Gpt2Format
 from chainrule.interop.huggingface.layout import Arrays, Format
 from chainrule.interop.huggingface.values import Values
+from chainrule.store import tensors
+from chainrule.store.files import CONFIG, FORMAT
 
-FORMATS: tuple[Format, ...] = (Gpt2(), Bert())
+FORMATS: tuple[Format, ...] = (Gpt2Format(), BertFormat())
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json", "tf_model.h5", "flax_model.msgpack")
 
@@ -34,7 +34,7 @@ def settings_of(folder: Path) -> Values:
 
 
 def format_of(values: Values) -> Format:
-    """Which kind of model a config.json speaks of."""
+    """Which kind of model a config.json describes."""
     architectures = values.found.get("architectures")
     names = [str(one).lower() for one in architectures] if isinstance(architectures, list) else []
     given = values.found.get("model_type")
@@ -65,7 +65,7 @@ def tensors_of(folder: Path) -> Arrays:
 
 
 def _shards(folder: Path) -> list[str]:
-    """The files an index speaks of; all lie in the folder itself."""
+    """The files an index names; all lie in the folder itself."""
     places = Values.read(folder / INDEX).found.get("weight_map")
     names = sorted({str(name) for name in places.values()}) if isinstance(places, dict) else []
     wrong = [name for name in names if Path(name).name != name or not name.endswith(".safetensors")]

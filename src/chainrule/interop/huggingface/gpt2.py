@@ -6,21 +6,22 @@ import re
 from typing import Any, ClassVar
 
 from chainrule.errors import ModelError
-from chainrule.interop.huggingface.layout import ACTIVATIONS, Format, Part, activation, layer
+from chainrule.interop.huggingface.layout import ACTIVATIONS, Format, TensorMap, activation, layer
 from chainrule.interop.huggingface.values import Values
+from chainrule.tasks.base import Task
 
 BODY = "transformer."
 LAYERS = {
-    "attention.asked": "attn.c_attn",
-    "attention.answer": "attn.c_proj",
-    "wide": "mlp.c_fc",
-    "narrow": "mlp.c_proj",
+    "attention.qkv": "attn.c_attn",
+    "attention.out": "attn.c_proj",
+    "up": "mlp.c_fc",
+    "down": "mlp.c_proj",
 }
-NORMS = {"attention_norm": "ln_1", "thought_norm": "ln_2"}
+NORMS = {"attention_norm": "ln_1", "mlp_norm": "ln_2"}
 END = "<|endoftext|>"
 
 
-class Gpt2(Format):
+class Gpt2Format(Format):
     """`GPT2LMHeadModel` is `gpt` with learned positions, normalised first, without a bias at the end."""
 
     kind, family, prefix = "gpt2", "gpt", BODY
@@ -45,24 +46,24 @@ class Gpt2(Format):
             "width": values.whole("n_embd", 768),
             "heads": values.whole("n_head", 12),
             "context": values.whole("n_positions", 1024),
-            "inner": values.whole("n_inner", None),
+            "ffn_width": values.whole("n_inner", None),
             "activation": activation(values, "activation_function", "gelu_new"),
             "epsilon": values.number("layer_norm_epsilon", 1e-5),
             "dropout": values.number("resid_pdrop", 0.1),
             "positions": "learned",
-            "norm": "first",
+            "norm": "pre",
             "tied": "auto" if values.flag("tie_word_embeddings", True) else "no",
         }
 
-    def described(self, config: Any) -> dict[str, Any]:
+    def described(self, config: Any, task: Task) -> dict[str, Any]:
         for flag, value, wanted in (
             ("positions", config.positions, "learned"),
-            ("norm", config.norm, "first"),
+            ("norm", config.norm, "pre"),
         ):
             if value != wanted:
                 raise ModelError(
                     f"GPT-2's format has no {value} {flag}: there it is always {wanted}. To export, train with "
-                    f"--model gpt --positions learned --norm first."
+                    f"--model gpt --positions learned --norm pre."
                 )
         return {
             "architectures": ["GPT2LMHeadModel"],
@@ -71,7 +72,7 @@ class Gpt2(Format):
             "n_embd": config.width,
             "n_head": config.heads,
             "n_positions": config.context,
-            "n_inner": config.inner,
+            "n_inner": config.ffn_width,
             "activation_function": ACTIVATIONS[config.activation][0],
             "layer_norm_epsilon": config.epsilon,
             "resid_pdrop": config.dropout,
@@ -80,16 +81,16 @@ class Gpt2(Format):
             "tie_word_embeddings": config.shared,
         }
 
-    def parts(self, config: Any) -> list[Part]:
+    def parts(self, config: Any) -> list[TensorMap]:
         found = [
-            Part("embedding.weight", (f"{BODY}wte.weight",), ids=True),
-            Part("places.weight", (f"{BODY}wpe.weight",)),
+            TensorMap("embedding.weight", (f"{BODY}wte.weight",), ids=True),
+            TensorMap("positions.weight", (f"{BODY}wpe.weight",)),
             *layer("norm", [f"{BODY}ln_f"]),
         ]
         for place in range(config.layers):
             here, there = f"blocks.{place}", f"{BODY}h.{place}"
             for ours, theirs in LAYERS.items():
-                found += layer(f"{here}.{ours}", [f"{there}.{theirs}"], turned=True)
+                found += layer(f"{here}.{ours}", [f"{there}.{theirs}"], transposed=True)
             for ours, theirs in NORMS.items():
                 found += layer(f"{here}.{ours}", [f"{there}.{theirs}"])
-        return found if config.shared else [*found, Part("output.weight", ("lm_head.weight",), ids=True)]
+        return found if config.shared else [*found, TensorMap("output.weight", ("lm_head.weight",), ids=True)]

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from chainrule.interop.huggingface.values import Values
+from chainrule.tasks.base import Task
 
 Arrays = Mapping[str, np.ndarray]
 ACTIVATIONS = {  # their names of ours, the usual one first
@@ -21,12 +22,12 @@ ACTIVATIONS = {  # their names of ours, the usual one first
 
 
 @dataclass(frozen=True)
-class Part:
+class TensorMap:
     """A tensor of ours and what it is there; several of theirs stand above each other in it."""
 
     ours: str
     theirs: tuple[str, ...]
-    turned: bool = False  # rows there are columns here
+    transposed: bool = False  # rows there are columns here
     ids: bool = False  # a row for every id
     reversed: bool = False  # the first row there is the last one here
 
@@ -34,46 +35,46 @@ class Part:
         """The shape of each of theirs, when their table has so many rows."""
         first = rows if self.ids else ours[0] // len(self.theirs)
         found = (first, *ours[1:])
-        return found[::-1] if self.turned else found
+        return found[::-1] if self.transposed else found
 
     def brought(self, arrays: Arrays, order: np.ndarray) -> np.ndarray:
         """Ours, made of theirs; `order` (V,) is the row behind each id."""
         found = [np.asarray(arrays[name], np.float32) for name in self.theirs]
-        whole = np.concatenate([one.T if self.turned else one for one in found])
+        whole = np.concatenate([one.T if self.transposed else one for one in found])
         return whole[order] if self.ids else whole[::-1] if self.reversed else whole
 
     def taken(self, array: np.ndarray, order: np.ndarray) -> dict[str, np.ndarray]:
         """Theirs, made of ours; `order` (rows,) is the id behind each row."""
         whole = array[order] if self.ids else array[::-1] if self.reversed else array
         parts = np.split(whole, len(self.theirs))
-        return {name: one.T if self.turned else one for name, one in zip(self.theirs, parts, strict=True)}
+        return {name: one.T if self.transposed else one for name, one in zip(self.theirs, parts, strict=True)}
 
 
-def layer(ours: str, theirs: Sequence[str], **how: bool) -> list[Part]:
-    """The weight and the bias of a layer; vectors cannot be turned."""
-    plain = {name: value for name, value in how.items() if name != "turned"}
+def layer(ours: str, theirs: Sequence[str], **how: bool) -> list[TensorMap]:
+    """The weight and the bias of a layer; only the weight may be transposed."""
+    plain = {name: value for name, value in how.items() if name != "transposed"}
     return [
-        Part(f"{ours}.weight", tuple(f"{name}.weight" for name in theirs), **how),
-        Part(f"{ours}.bias", tuple(f"{name}.bias" for name in theirs), **plain),
+        TensorMap(f"{ours}.weight", tuple(f"{name}.weight" for name in theirs), **how),
+        TensorMap(f"{ours}.bias", tuple(f"{name}.bias" for name in theirs), **plain),
     ]
 
 
 @dataclass(frozen=True)
-class Head:
-    """What sits on a body and may be missing in a folder: then a fresh one is put there."""
+class OutputHead:
+    """A head on a body, which a folder may lack: then a fresh one is put there."""
 
     name: str
     begins: tuple[str, ...]  # how its tensors are called here
     note: str
-    setting: str = ""  # of ours that is true when it is there
-    trained_by: str = ""  # the setting of ours without which nothing teaches it
+    setting: str = ""  # of our task that is true when it is there
+    trained_by: str = ""  # the setting of our task without which nothing teaches it
 
-    def holds(self, part: Part) -> bool:
+    def holds(self, part: TensorMap) -> bool:
         return part.ours.startswith(self.begins)
 
-    def idle(self, config: Any) -> bool:
+    def idle(self, task: Task) -> bool:
         """Whether a fresh one is still as it was put there."""
-        return bool(self.trained_by) and not getattr(config, self.trained_by)
+        return bool(self.trained_by) and not getattr(task, self.trained_by)
 
 
 class Format(ABC):
@@ -83,7 +84,7 @@ class Format(ABC):
     family: ClassVar[str]
     prefix: ClassVar[str]  # before the names of tensors of the body, in most files
     unread: ClassVar[re.Pattern[str]]  # tensors that hold nothing learnt
-    heads: ClassVar[tuple[Head, ...]] = ()
+    heads: ClassVar[tuple[OutputHead, ...]] = ()
     tokens: ClassVar[Mapping[str, str]] = {}  # which token plays a role when nothing is said
     names: ClassVar[Mapping[str, tuple[str, ...]]]  # what settings call the token of a role, the best first
     rows: ClassVar[int]  # of the table, when nothing is said
@@ -94,19 +95,19 @@ class Format(ABC):
         """Our settings, from their config.json; refuses what our family cannot do."""
 
     @abstractmethod
-    def described(self, config: Any) -> dict[str, Any]:
+    def described(self, config: Any, task: Task) -> dict[str, Any]:
         """Their config.json, from our settings; refuses what their format cannot say."""
 
     @abstractmethod
-    def parts(self, config: Any) -> list[Part]:
+    def parts(self, config: Any) -> list[TensorMap]:
         """Every tensor."""
 
     def tidied(self, arrays: dict[str, np.ndarray], values: Values) -> dict[str, np.ndarray]:
-        """Tensors as the newest version of the format has them."""
+        """TensorMap as the newest version of the format has them."""
         return arrays
 
     def finished(self, arrays: dict[str, np.ndarray], config: Any) -> dict[str, np.ndarray]:
-        """Tensors of theirs, with those that say nothing new and are wanted all the same."""
+        """TensorMap of theirs, with those that say nothing new and are wanted all the same."""
         return arrays
 
     def named(self, arrays: Arrays, wanted: Sequence[str]) -> dict[str, np.ndarray]:

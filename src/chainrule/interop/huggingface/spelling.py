@@ -1,25 +1,29 @@
-"""Alphabets as tokenizer.json: that of a model which came from there as it was, our own codecs written anew."""
+"""Codecs as tokenizer.json: that of an imported model as it was, our own ones as an equal tokenizer."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
 
 from chainrule.codecs.base import Codec
+from chainrule.codecs.bytes import Bytes
 from chainrule.codecs.characters import Characters
+from chainrule.codecs.huggingface import ROLES, HuggingFace
+from chainrule.codecs.registry import codec as codec_named
+from chainrule.codecs.registry import codecs
 from chainrule.codecs.subwords import LETTERS, Subwords
-from chainrule.codecs.tokenizer import ROLES, Tokenizer
 from chainrule.codecs.vocabulary import Vocabulary
 from chainrule.codecs.words import WHITE, Words
 from chainrule.errors import CodecError
 from chainrule.interop.huggingface.layout import Format
 from chainrule.symbols import BOS, EOS, FIRST, SPECIALS, UNK
 
-LEAST = -1000.0  # the score of a piece that no text is cut into
+LEAST = -1000.0  # the score of a token that no text is cut into
 
 
 @dataclass(frozen=True)
@@ -30,39 +34,34 @@ class Spelling:
     tokens: Mapping[str, str]  # by role
     ids: Mapping[str, int]  # theirs, by role
     order: np.ndarray  # (rows,)
-    silent: tuple[int, ...]  # theirs that are never to be generated
+    suppressed: tuple[int, ...]  # theirs that are never to be generated
     own: bool = True  # it is one of our codecs, and ids are ours
     notes: tuple[str, ...] = ()
 
 
+@singledispatch
 def spelling(codec: Codec, form: Format, table: np.ndarray) -> Spelling:
     """A codec as their tokenizer; `table` (V, D) are the vectors of the model, which may have been trained since."""
-    if isinstance(codec, Tokenizer):
-        return _returned(codec, table)
-    if codec.name not in WRITTEN:
-        raise CodecError(
-            f"The codec {codec.name!r} reads what is no text, and a tokenizer of Hugging Face reads text only. "
-            f"What can be exported: {', '.join(WRITTEN)}."
-        )
-    made = WRITTEN[codec.name](codec)
+    made = tokenizer_of(codec)
     made.post_processor = _framing(ends=form.family == "bert")
     tokens = dict(zip(ROLES, SPECIALS, strict=True))
     ids = {role: id for id, role in enumerate(ROLES)}
-    return Spelling(made.to_str(), tokens, ids, np.arange(codec.size), codec.silent)
+    return Spelling(made.to_str(), tokens, ids, np.arange(codec.size), codec.suppressed)
 
 
-def _returned(codec: Tokenizer, table: np.ndarray) -> Spelling:
+@spelling.register(HuggingFace)
+def _returned(codec: HuggingFace, form: Format, table: np.ndarray) -> Spelling:
     """Their own tokenizer and their own order of ids."""
     tokens = {role: token for role, token in codec.roles.items() if token is not None}
     ids = {role: codec.row_of(special) for special, role in enumerate(ROLES)}
     known = {role: number for role, number in ids.items() if number is not None}
     lender = codec.ours[codec.theirs[BOS]]
     if BOS in codec.keeps or np.array_equal(table[BOS], table[lender]):
-        return Spelling(codec.text, tokens, known, codec.ours, codec.hushed, own=False)
+        return Spelling(codec.text, tokens, known, codec.ours, codec.suppressed_rows, own=False)
     return _with_beginning(codec, tokens, known)
 
 
-def _with_beginning(codec: Tokenizer, tokens: dict[str, str], ids: dict[str, int]) -> Spelling:
+def _with_beginning(codec: HuggingFace, tokens: dict[str, str], ids: dict[str, int]) -> Spelling:
     """BOS had borrowed a vector, and has learnt one of its own since: it becomes a token more."""
     made = _as_it_came(codec.text)
     name = next(
@@ -74,7 +73,7 @@ def _with_beginning(codec: Tokenizer, tokens: dict[str, str], ids: dict[str, int
     order[place] = BOS
     note = f"the beginning of a sequence has learnt a vector of its own since: it is the new token {name!r}, id {place}"
     tokens, ids = tokens | {"bos": name}, ids | {"bos": place}
-    return Spelling(made.to_str(), tokens, ids, order, codec.hushed, own=False, notes=(note,))
+    return Spelling(made.to_str(), tokens, ids, order, codec.suppressed_rows, own=False, notes=(note,))
 
 
 def _as_it_came(text: str) -> Any:
@@ -84,7 +83,7 @@ def _as_it_came(text: str) -> Any:
 
 
 def _framing(ends: bool) -> Any:
-    """What is put around a text: BOS, and EOS where a model reads whole texts; one that goes on is not told the end."""
+    """What is put around a text: BOS, and EOS where a model reads whole texts; a causal one is not given the end."""
     from tokenizers.processors import TemplateProcessing
 
     begin, end = SPECIALS[BOS], SPECIALS[EOS]
@@ -96,22 +95,32 @@ def _framing(ends: bool) -> Any:
     return TemplateProcessing(single=single, pair=pair, special_tokens=[(begin, BOS), (end, EOS)])
 
 
-def _characters(codec: Any) -> Any:
+@singledispatch
+def tokenizer_of(codec: Codec) -> Any:
+    """A tokenizer of the library `tokenizers` that encodes as our codec does."""
+    exported = ", ".join(name for name in codecs() if codec_named(name).spells)
+    raise CodecError(
+        f"The codec {codec.name!r} reads what is no text, and a tokenizer of Hugging Face reads text only. "
+        f"What can be exported: {exported}."
+    )
+
+
+@tokenizer_of.register(Characters)
+def _characters(codec: Characters) -> Any:
     """Any character by itself."""
     from tokenizers import Regex, decoders, pre_tokenizers
 
-    assert isinstance(codec, Characters)
     made = _listed(codec.vocabulary)
     made.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
     made.decoder = decoders.Fuse()
     return made
 
 
-def _words(codec: Any) -> Any:
+@tokenizer_of.register(Words)
+def _words(codec: Words) -> Any:
     """What stands between white space; without a decoder, the library puts a space between two of them."""
     from tokenizers import Regex, pre_tokenizers
 
-    assert isinstance(codec, Words)
     if codec.config.split != "space":
         raise CodecError(
             "Its codec splits punctuation off and marks where it was glued, which no tokenizer of Hugging Face does. "
@@ -131,7 +140,7 @@ def _listed(vocabulary: Vocabulary) -> Any:
         symbols = [symbol.decode("utf-8") for symbol in vocabulary.symbols]
     except UnicodeDecodeError as error:
         raise CodecError(
-            "A symbol of the alphabet is no UTF-8, and a tokenizer of Hugging Face wants text."
+            "A symbol of the vocabulary is no UTF-8, and a tokenizer of Hugging Face wants text."
         ) from error
     clash = set(symbols) & set(SPECIALS)
     if clash:
@@ -145,7 +154,8 @@ def _listed(vocabulary: Vocabulary) -> Any:
     return made
 
 
-def _bytes(codec: Any) -> Any:
+@tokenizer_of.register(Bytes)
+def _bytes(codec: Bytes) -> Any:
     """Pairs of bytes of which none is ever merged."""
     from tokenizers import Tokenizer as Backend
     from tokenizers import decoders, models, pre_tokenizers
@@ -159,9 +169,9 @@ def _bytes(codec: Any) -> Any:
     return made
 
 
-def _subwords(codec: Any) -> Any:
-    """The same pieces, each FIRST places further on."""
-    assert isinstance(codec, Subwords)
+@tokenizer_of.register(Subwords)
+def _subwords(codec: Subwords) -> Any:
+    """The same tokens, each FIRST places further on."""
     facts = json.loads(codec.tokenizer.to_str())
     vocabulary = facts["model"]["vocab"]
     if isinstance(vocabulary, dict):
@@ -172,11 +182,3 @@ def _subwords(codec: Any) -> Any:
     made = _as_it_came(json.dumps(facts))
     made.add_special_tokens(list(SPECIALS))
     return made
-
-
-WRITTEN: dict[str, Callable[[Codec], Any]] = {
-    "bytes": _bytes,
-    "characters": _characters,
-    "subwords": _subwords,
-    "words": _words,
-}

@@ -1,4 +1,4 @@
-"""From counts to probabilities: every smoothing is one formula with other numbers in it.
+"""Smoothing, from counts to probabilities: every kind is one formula with other numbers in it.
 
 For a context h with children w, and h' the context without its first symbol:
 
@@ -12,7 +12,7 @@ For a context h with children w, and h' the context without its first symbol:
     kneser-ney     kinds of     D1, D2, D3+         0    0      uniform
                    left word    (Chen and Goodman)
 
-The uniform distribution is over the symbols that may be spoken. Kneser-Ney counts as in Heafield et al. (2013):
+The uniform distribution is over the symbols that can be predicted. Kneser-Ney counts as in Heafield et al. (2013):
 the highest order, and n-grams that begin a sequence, keep their plain counts.
 """
 
@@ -53,17 +53,17 @@ class Estimate:
 
 
 def estimate(
-    trie: Trie, speakable: np.ndarray, smoothing: str, k: float, kept: np.ndarray | None, space: Space
+    trie: Trie, predictable: np.ndarray, smoothing: str, k: float, kept: np.ndarray | None, space: Space
 ) -> Estimate:
-    """Probabilities of every n-gram; `speakable` (V,) marks symbols that have one, `kept` (nodes,) those not pruned."""
+    """Probabilities of every n-gram; `predictable` (V,) are symbols that have one, `kept` (nodes,) those not pruned."""
     counts = _adjusted(trie, space) if smoothing == "kneser-ney" else trie.count
     logs, backoff = (space.empty(size, np.float32) for size in (len(trie.word), trie.contexts))
     logs[0] = 1.0
     notes: list[int] = []  # orders whose discounts could not be computed
     numbers = []
     for n in range(1, trie.order + 1):
-        numbers.append(_smoothing(trie, counts, n, smoothing, k, int(speakable.sum()), notes))
-        _estimate_level(trie, counts, n, numbers[-1], speakable, kept, logs, backoff, space)
+        numbers.append(_smoothing(trie, counts, n, smoothing, k, int(predictable.sum()), notes))
+        _estimate_level(trie, counts, n, numbers[-1], predictable, kept, logs, backoff, space)
     for values in (logs, backoff):
         work = partial(_take_log, values)
         space.sweep("taking logarithms", work, 0, len(values))
@@ -99,13 +99,13 @@ def _adjusted(trie: Trie, space: Space) -> np.ndarray:
 
 
 def _smoothing(
-    trie: Trie, counts: np.ndarray, n: int, smoothing: str, k: float, spoken: int, notes: list[int]
+    trie: Trie, counts: np.ndarray, n: int, smoothing: str, k: float, predicted: int, notes: list[int]
 ) -> Smoothing:
     nothing = np.zeros(4)
     if smoothing == "none":
         return Smoothing(nothing)
     if smoothing == "add-k":
-        return Smoothing(nothing, constant=k * spoken, uniform=True)
+        return Smoothing(nothing, constant=k * predicted, uniform=True)
     if smoothing == "witten-bell":
         return Smoothing(nothing, per_type=1.0)
     level = trie.level(n)
@@ -159,7 +159,7 @@ def _estimate_level(
     counts: np.ndarray,
     n: int,
     numbers: Smoothing,
-    speakable: np.ndarray,
+    predictable: np.ndarray,
     kept: np.ndarray | None,
     logs: np.ndarray,
     backoff: np.ndarray,
@@ -169,22 +169,22 @@ def _estimate_level(
     parents = trie.level(n - 1)
     keep = np.ones(0, np.bool_) if kept is None else kept
     how = (numbers.discounts, numbers.per_type, numbers.constant, numbers.uniform)
-    arrays = (speakable, counts, keep, trie.word, trie.child, trie.link, logs, backoff)
+    arrays = (predictable, counts, keep, trie.word, trie.child, trie.link, logs, backoff)
     work = lambda span: _estimate_children(*span, n == 1, *how, *arrays)  # noqa: E731
     space.sweep(f"estimating {n}-grams", work, parents.start, parents.stop)
 
 
 @compiled
 def _estimate_children(  # type: ignore[no-untyped-def]
-    low, high, first, discounts, per_type, constant, uniform, speakable,
+    low, high, first, discounts, per_type, constant, uniform, predictable,
     counts, kept, word, child, link, probabilities, backoff,
 ):  # fmt: skip
     """Probabilities of all children of the nodes low … high, and what each node leaves to shorter contexts."""
-    even = 1.0 / speakable.sum()
+    even = 1.0 / predictable.sum()
     for node in range(low, high):
         total, taken = constant, 0.0
         for i in range(child[node], child[node + 1]):
-            if (first and not speakable[word[i]]) or counts[i] == 0:
+            if (first and not predictable[word[i]]) or counts[i] == 0:
                 continue
             total += counts[i] + per_type
             if len(kept) == 0 or kept[i]:
@@ -192,7 +192,7 @@ def _estimate_children(  # type: ignore[no-untyped-def]
         rest = 1.0 if total == constant else (total - taken) / total  # 1: nothing was seen after it
         backoff[node] = rest
         for i in range(child[node], child[node + 1]):
-            if first and not speakable[word[i]]:
+            if first and not predictable[word[i]]:
                 probabilities[i] = 0.0
                 continue
             lower = even if first or uniform else probabilities[link[i]]

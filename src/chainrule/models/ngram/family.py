@@ -1,4 +1,4 @@
-"""The family `ngram`: what was seen after the last few symbols, smoothed."""
+"""The family `ngram`: n-gram counts in a trie, smoothed."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import numpy as np
 
 from chainrule.config import option
 from chainrule.errors import ConfigError, ModelError
-from chainrule.models.base import Forecast, Model, ModelConfig, State
+from chainrule.models.base import CostForecast, CountingModel, ModelConfig
 from chainrule.models.ngram import query
+from chainrule.models.ngram.cost import cost_forecasts
 from chainrule.models.ngram.estimate import SMOOTHINGS, estimate
-from chainrule.models.ngram.forecast import forecasts
 from chainrule.models.ngram.order import best_order
 from chainrule.models.ngram.packing import check_shapes, floats, packed
 from chainrule.models.ngram.parts import count_in_parts
@@ -23,7 +23,10 @@ from chainrule.models.ngram.prune import kept_nodes, pruned
 from chainrule.models.ngram.space import Space, space_for
 from chainrule.models.ngram.trie import Trie, count_ngrams
 from chainrule.models.registry import register
-from chainrule.progress import Progress, silent
+from chainrule.models.state import State
+from chainrule.models.windows import score_by_logits
+from chainrule.nn import tap
+from chainrule.progress import Progress, no_progress
 from chainrule.runtime import in_threads, threads
 from chainrule.symbols import BOS, EOS, FIRST
 
@@ -35,15 +38,15 @@ PIECE = 1 << 14  # ids scored by one thread at a time
 
 @dataclass(frozen=True, kw_only=True)
 class NgramConfig(ModelConfig):
-    """How far an n-gram looks back and how it treats what it never saw."""
+    """Settings of the n-gram: order, smoothing and pruning."""
 
     order: int = option(
-        0, "how many symbols a count spans, 1 to 9; 0: the best on the validation part", low=0, high=9
+        0, "order n of the n-grams, 1 to 9; 0: the best on the validation part", low=0, high=9
     )
-    smoothing: str = option("kneser-ney", "how unseen n-grams get their share", choices=SMOOTHINGS)
+    smoothing: str = option("kneser-ney", "smoothing: how unseen n-grams get probability", choices=SMOOTHINGS)
     k: float = option(1.0, "what add-k smoothing adds to every count", low=1e-9)
     prune: tuple[int, ...] = option(
-        (), "forget n-grams seen at most this often, by order, the last for all longer: 0,0,1", low=0
+        (), "drop n-grams seen at most this often, by order, the last for all longer: 0,0,1", low=0
     )
     imported: bool = option(False, "the probabilities were given, not estimated here", hidden=True)
     memory: int | None = option(
@@ -55,7 +58,7 @@ class NgramConfig(ModelConfig):
         if self.prune and (self.prune[0] != 0 or list(self.prune) != sorted(self.prune)):
             raise ConfigError(
                 f"--prune {','.join(map(str, self.prune))}: thresholds begin with 0 and never fall, as in 0,0,1,2 "
-                "(to forget rare single symbols, use --min-count)."
+                "(to drop rare single symbols, use --min-count)."
             )
 
 
@@ -68,7 +71,7 @@ class NgramState(State):
 
 
 @register("ngram")
-class Ngram(Model):
+class Ngram(CountingModel):
     """Counts in a trie; reading is a walk through it."""
 
     Config: ClassVar[type[ModelConfig]] = NgramConfig
@@ -79,19 +82,19 @@ class Ngram(Model):
     ) -> None:
         self.config = config
         self.notes = notes
-        check_shapes(config.order, config.alphabet, arrays)
+        check_shapes(config.order, config.vocab_size, arrays)
         self.levels = np.ascontiguousarray(arrays["levels"])
         self.word, self.contexts, self.leaves = arrays["word"], arrays["contexts"], arrays["leaves"]
-        self.silent = np.zeros(config.alphabet, np.bool_)
-        self.silent[list(config.silent)] = True
-        self.even = -math.log((~self.silent).sum()) if config.smoothing == "add-k" else 0.0
+        self.suppressed = np.zeros(config.vocab_size, np.bool_)
+        self.suppressed[list(config.suppressed)] = True
+        self.even = -math.log((~self.suppressed).sum()) if config.smoothing == "add-k" else 0.0
 
     @classmethod
     def learn(
         cls,
         config: NgramConfig,
         ids: np.ndarray,
-        progress: Progress = silent,
+        progress: Progress = no_progress,
         valid: np.ndarray | None = None,
     ) -> Self:
         """Count and estimate; `ids` are whole sequences one after another, each `BOS … EOS`.
@@ -102,13 +105,13 @@ class Ngram(Model):
             order, note = best_order(config, ids, valid, cls.learn)
             chosen = cls.learn(replace(config, order=order), ids, progress)
             return cls(chosen.config, chosen.arrays(), (note, *chosen.notes))
-        _check_ids(ids, config.alphabet)
-        speakable = np.ones(config.alphabet, np.bool_)
-        speakable[list(config.silent)] = False
+        _check_ids(ids, config.vocab_size)
+        predictable = np.ones(config.vocab_size, np.bool_)
+        predictable[list(config.suppressed)] = False
         with space_for(config.memory, progress) as space:
             trie = cls._count(config, ids, space)
             kept = kept_nodes(trie, config.prune) if any(config.prune) else None
-            found = estimate(trie, speakable, config.smoothing, config.k, kept, space)
+            found = estimate(trie, predictable, config.smoothing, config.k, kept, space)
             if kept is not None:
                 trie, found = pruned(trie, found, kept)
             return cls(config, packed(trie, found.logs, found.backoff, space), found.notes)
@@ -116,15 +119,15 @@ class Ngram(Model):
     @staticmethod
     def _count(config: NgramConfig, ids: np.ndarray, space: Space) -> Trie:
         if config.memory is None:
-            return count_ngrams(ids, config.alphabet, config.order, space)
-        return count_in_parts(ids, config.alphabet, config.order, config.memory, space)
+            return count_ngrams(ids, config.vocab_size, config.order, space)
+        return count_in_parts(ids, config.vocab_size, config.order, config.memory, space)
 
     @classmethod
     def tiny(cls, seed: int = 0) -> Self:
         """A trigram of a few random sequences, for the laws."""
         rng = np.random.default_rng(seed)
         rows = [[BOS, *rng.integers(FIRST, FIRST + 6, size), EOS] for size in rng.integers(1, 9, 24)]
-        config = NgramConfig(alphabet=FIRST + 6, order=3)
+        config = NgramConfig(vocab_size=FIRST + 6, order=3)
         return cls.learn(config, np.concatenate(rows).astype(np.int32))
 
     def start(self, batch: int, source: Any = None) -> NgramState:
@@ -141,7 +144,7 @@ class Ngram(Model):
         assert isinstance(state, NgramState)
         nodes, seen = state.nodes.numpy().copy(), state.seen.numpy().copy()  # (B,), (B,)
         hidden = np.empty((*tokens.shape, 2), np.int64)
-        symbols = np.ascontiguousarray(tokens.numpy().clip(0, self.config.alphabet - 1), np.int32)
+        symbols = np.ascontiguousarray(tokens.numpy().clip(0, self.config.vocab_size - 1), np.int32)
         tables = (self.word, self.contexts, self._weights, self.leaves, self.levels)
         query.advance(*tables, symbols, nodes, seen, hidden)
         return torch.from_numpy(hidden), NgramState(
@@ -152,27 +155,33 @@ class Ngram(Model):
         import torch
 
         contexts = np.ascontiguousarray(hidden.numpy().reshape(-1, 2))  # (B T, 2)
-        out = np.empty((len(contexts), self.config.alphabet), np.float32)
+        out = np.empty((len(contexts), self.config.vocab_size), np.float32)
         query.distributions(*self._tables, contexts, out)
         return torch.from_numpy(out).reshape(*hidden.shape[:-1], -1)  # (B, T, V)
 
+    def score(self, tokens: Tensor, targets: Tensor, state: State) -> tuple[Tensor, State]:
+        return score_by_logits(self, tokens, targets, state)
+
     def score_ids(self, ids: np.ndarray, batch: int = 0) -> np.ndarray:
-        """Look up the one number per symbol; sequences are shared out among threads, and torch is not needed."""
-        return self._walk(ids, with_orders=False)[0]
+        """Look up the one number per symbol; sequences are shared out among threads, and torch is not needed.
+
+        Tells `order`: the length of the n-gram that gave each probability, 0 at BOS.
+        """
+        heard = tap.is_tapped(self, "order")
+        values, orders = self._walk(ids, with_orders=heard)
+        if heard:
+            tap.tell(self, "order", orders)
+        return values
 
     @classmethod
-    def forecasts(
-        cls, sample: np.ndarray, alphabet: int, symbols: int, seconds: float | None = None
-    ) -> Mapping[str, Forecast]:
-        return forecasts(sample, alphabet, symbols)
-
-    def facts(self, ids: np.ndarray) -> Mapping[str, np.ndarray]:
-        """`order`: the length of the n-gram that gave each probability."""
-        return {"order": self._walk(ids, with_orders=True)[1]}
+    def cost_forecasts(
+        cls, sample: np.ndarray, vocab_size: int, symbols: int, seconds: float | None = None
+    ) -> Mapping[str, CostForecast]:
+        return cost_forecasts(sample, vocab_size, symbols)
 
     def _walk(self, ids: np.ndarray, with_orders: bool) -> tuple[np.ndarray, np.ndarray]:
-        _check_ids(ids, self.config.alphabet)
-        values, orders = np.empty(len(ids), np.float32), np.empty(len(ids) if with_orders else 0, np.int8)
+        _check_ids(ids, self.config.vocab_size)
+        values, orders = np.empty(len(ids), np.float32), np.zeros(len(ids) if with_orders else 0, np.int8)
 
         def work(part: slice) -> None:
             if self.even:
@@ -186,7 +195,7 @@ class Ngram(Model):
     @property
     def _tables(self) -> tuple[Any, ...]:
         numbers = (self.word, self.contexts, self._weights, self.leaves, floats(self.leaves))
-        return (*numbers, self.levels, self.even, self.silent)
+        return (*numbers, self.levels, self.even, self.suppressed)
 
     @property
     def _weights(self) -> np.ndarray:
@@ -224,10 +233,10 @@ class Ngram(Model):
         return [single - 2, *longer]
 
 
-def _check_ids(ids: np.ndarray, alphabet: int) -> None:
-    """Kernels look ids up without asking: nothing outside the alphabet may reach them."""
-    if len(ids) and not 0 <= ids.min() <= ids.max() < alphabet:
-        raise ModelError(f"Ids must be from 0 to {alphabet - 1}. Encode with the model's own codec.")
+def _check_ids(ids: np.ndarray, vocab_size: int) -> None:
+    """Kernels look ids up without asking: nothing outside the vocabulary may reach them."""
+    if len(ids) and not 0 <= ids.min() <= ids.max() < vocab_size:
+        raise ModelError(f"Ids must be from 0 to {vocab_size - 1}. Encode with the model's own codec.")
 
 
 def _pieces(ids: np.ndarray) -> list[slice]:

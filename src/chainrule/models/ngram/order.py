@@ -10,7 +10,7 @@ import numpy as np
 
 TRIED = 3_000_000  # ids up to which orders are tried; beyond, a usual one is taken
 FIRST_TRIED = (2, 3, 5, 7, 9)
-USUAL, USUAL_SMALL = 5, 7  # for words, and for alphabets of a few hundred symbols such as characters
+USUAL, USUAL_SMALL = 5, 7  # for words, and for vocabularies of a few hundred symbols such as characters
 REAL = 0.002  # a difference in bits per symbol, as a share, that counts
 
 
@@ -19,8 +19,8 @@ def best_order(
 ) -> tuple[int, str]:
     """An order and a sentence that says why."""
     if valid is None or not len(valid) or len(ids) > TRIED:
-        usual = USUAL if config.alphabet > 1_000 else USUAL_SMALL
-        return usual, f"order {usual}: usual for an alphabet of this size"
+        usual = USUAL if config.vocab_size > 1_000 else USUAL_SMALL
+        return usual, f"order {usual}: usual for a vocabulary of this size"
     losses: dict[int, float] = {}
 
     def loss(order: int) -> float:

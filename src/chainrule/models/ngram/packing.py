@@ -33,15 +33,15 @@ def packed(trie: Trie, logs: np.ndarray, backoff: np.ndarray, space: Space) -> d
     return {"levels": trie.levels, "word": trie.word, "contexts": contexts, "leaves": tips}
 
 
-def check_shapes(order: int, alphabet: int, arrays: Mapping[str, np.ndarray]) -> None:
+def check_shapes(order: int, vocab_size: int, arrays: Mapping[str, np.ndarray]) -> None:
     """Refuse arrays whose sizes do not belong together: a walk relies on them."""
     found = {name: (array.shape, array.dtype) for name, array in sorted(arrays.items())}
     levels = arrays["levels"].tolist() if found.get("levels") == ((order + 2,), INT64) else []
-    sound = levels[:3] == [0, 1, 1 + alphabet] and levels == sorted(levels)
+    sound = levels[:3] == [0, 1, 1 + vocab_size] and levels == sorted(levels)
     if not (sound and found in (_expected(levels, INT32), _expected(levels, INT64))):
         shapes = ", ".join(f"{name} {shape} {kind}" for name, (shape, kind) in found.items())
         raise ModelError(
-            f"These are not the arrays of an n-gram of order {order} over {alphabet} ids: {shapes}. "
+            f"These are not the arrays of an n-gram of order {order} over {vocab_size} ids: {shapes}. "
             "The model is damaged or belongs to other settings: fit or save it again."
         )
 

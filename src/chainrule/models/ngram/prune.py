@@ -1,4 +1,4 @@
-"""Forgetting rare n-grams: what they said goes to the shorter contexts."""
+"""Pruning rare n-grams: their probability goes to the shorter contexts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def kept_nodes(trie: Trie, thresholds: tuple[int, ...]) -> np.ndarray:
 
 
 def pruned(trie: Trie, found: Estimate, kept: np.ndarray) -> tuple[Trie, Estimate]:
-    """The trie and its probabilities without the forgotten nodes."""
+    """The trie and its probabilities without the pruned nodes."""
     moved = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])  # (nodes + 1,): where each node goes
     contexts = kept[: trie.contexts]
     child = moved[trie.child[:-1][contexts]]

@@ -49,7 +49,7 @@ def shorter(link, node):  # type: ignore[no-untyped-def]
 
 @compiled
 def fall(word, contexts, weights, node, symbol):  # type: ignore[no-untyped-def]
-    """The longest n-gram that ends in `symbol` and goes on from `node` or its links; the weight of getting there."""
+    """The longest n-gram that ends in `symbol` and continues `node` or a link of it; the weight of getting there."""
     weight = np.float32(0.0)
     while node != 0:
         hit = find(word, contexts, node, symbol)
@@ -70,7 +70,7 @@ def order_of(hit, levels):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def score_even(word, contexts, weights, leaves, leaf_logs, levels, even, silent, ids, values, orders):  # type: ignore[no-untyped-def]
+def score_even(word, contexts, weights, leaves, leaf_logs, levels, even, suppressed, ids, values, orders):  # type: ignore[no-untyped-def]
     """`score` with add-k: `even` is the log-probability of every symbol where nothing was seen."""
     last, most = len(contexts) - 1, len(levels) - 3
     node, seen = np.int64(0), 0
@@ -85,7 +85,7 @@ def score_even(word, contexts, weights, leaves, leaf_logs, levels, even, silent,
         known = levels[seen] <= node < levels[seen + 1]
         found = known and levels[seen + 1] <= hit < levels[seen + 2]
         spread = even + (weights[node, BACKOFF] if known else 0.0)
-        values[i] = -np.inf if silent[symbol] else (log if found else spread)
+        values[i] = -np.inf if suppressed[symbol] else (log if found else spread)
         seen = min(seen + 1, most)
         node = hit if hit < last else shorter(leaves[hit - last, LEAF_LINK], last)
         if len(orders):
@@ -175,7 +175,7 @@ def advance(word, contexts, weights, leaves, levels, tokens, nodes, seen, hidden
 
 
 @compiled
-def distributions(word, contexts, weights, leaves, leaf_logs, levels, even, silent, hidden, out):  # type: ignore[no-untyped-def]
+def distributions(word, contexts, weights, leaves, leaf_logs, levels, even, suppressed, hidden, out):  # type: ignore[no-untyped-def]
     """Log-probabilities of all symbols after each remembered context: hidden (N, 2) -> out (N, V)."""
     chain = np.empty(len(levels), np.int64)
     last = len(contexts) - 1
@@ -205,7 +205,7 @@ def distributions(word, contexts, weights, leaves, leaf_logs, levels, even, sile
             for symbol in range(out.shape[1]):
                 out[row, symbol] = weights[1 + symbol, LOG] if last > 1 else leaf_logs[symbol, LEAF_LOG]
         for symbol in range(out.shape[1]):
-            if silent[symbol]:
+            if suppressed[symbol]:
                 out[row, symbol] = -np.inf
 
 

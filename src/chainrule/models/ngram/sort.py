@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from chainrule.progress import Progress, Step, silent
+from chainrule.progress import Progress, Step, no_progress
 from chainrule.runtime import compiled, in_threads
 from chainrule.symbols import EOS
 
@@ -20,9 +20,9 @@ SMALLEST, LARGEST = 12, 18
 def sorted_positions(
     stream: np.ndarray,
     positions: np.ndarray | None,
-    alphabet: int,
+    vocab_size: int,
     order: int,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> np.ndarray:
     """Positions ordered by the `order` symbols that begin there; none looks beyond its EOS.
 
@@ -31,8 +31,8 @@ def sorted_positions(
     placed = np.empty(len(stream) if positions is None else len(positions), _index_type(len(stream)))
     fresh = np.zeros(len(placed), np.uint8)  # 1 where a group begins
     where = np.empty(0, placed.dtype) if positions is None else positions
-    _by_first_symbol(stream, where, positions is None, alphabet, placed, fresh)
-    bits = max(1, int(alphabet - 1).bit_length())
+    _by_first_symbol(stream, where, positions is None, vocab_size, placed, fresh)
+    bits = max(1, int(vocab_size - 1).bit_length())
     depth = 1
     while depth < order:
         words, size = _plan(bits, order - depth)
@@ -101,12 +101,12 @@ def _refine(
 
 
 @compiled
-def _by_first_symbol(stream, positions, everywhere, alphabet, placed, fresh):  # type: ignore[no-untyped-def]
-    cursor = np.zeros(alphabet + 1, np.int64)
+def _by_first_symbol(stream, positions, everywhere, vocab_size, placed, fresh):  # type: ignore[no-untyped-def]
+    cursor = np.zeros(vocab_size + 1, np.int64)
     many = len(stream) if everywhere else len(positions)
     for i in range(many):
         cursor[stream[i if everywhere else positions[i]] + 1] += 1
-    for symbol in range(alphabet):
+    for symbol in range(vocab_size):
         cursor[symbol + 1] += cursor[symbol]
         if cursor[symbol + 1] > cursor[symbol]:
             fresh[cursor[symbol]] = 1

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.progress import Progress, silent
+from chainrule.progress import Progress, no_progress
 from chainrule.runtime import in_threads
 
 Span = tuple[int, int]
@@ -23,7 +23,7 @@ class Space:
 
     batch = 64  # spans worked on before `rest`
 
-    def __init__(self, progress: Progress = silent) -> None:
+    def __init__(self, progress: Progress = no_progress) -> None:
         self.progress = progress
 
     def empty(self, size: int, dtype: Any) -> np.ndarray:
@@ -53,7 +53,7 @@ class DiskSpace(Space):
 
     batch = 4
 
-    def __init__(self, folder: Path, progress: Progress = silent) -> None:
+    def __init__(self, folder: Path, progress: Progress = no_progress) -> None:
         super().__init__(progress)
         self.folder = folder
         self.maps: list[mmap.mmap] = []

@@ -3,7 +3,7 @@
 Node 0 is the root, nodes 1 … V are the single symbols by id, then all bigrams in order, all trigrams, and so on.
 The children of a node are neighbours, sorted by symbol: `child[g] … child[g + 1]`. The link of an n-gram is
 the node of the same n-gram without its first symbol: what one falls back to. It always exists, because whatever
-was seen was also seen without its first symbol, so reading a text is one walk through the trie that never starts anew.
+was seen was also seen without its first symbol, so reading a text is one walk through the trie that never restarts.
 """
 
 from __future__ import annotations
@@ -50,32 +50,32 @@ class Trie:
         return slice(low, high)
 
 
-def count_ngrams(stream: np.ndarray, alphabet: int, order: int, space: Space) -> Trie:
+def count_ngrams(stream: np.ndarray, vocab_size: int, order: int, space: Space) -> Trie:
     """Count every n-gram of a stream of sequences, each `BOS … EOS`, in memory."""
-    places = sorted_positions(stream, None, alphabet, order, space.progress)
+    places = sorted_positions(stream, None, vocab_size, order, space.progress)
     pieces = _pieces(stream, places)
     sizes = np.array(in_threads(lambda piece: count_nodes(stream, places[piece], order, -1), pieces))
-    levels = level_starts(alphabet, sizes.sum(0))
+    levels = level_starts(vocab_size, sizes.sum(0))
     trie = empty_trie(levels, space)
     starts = levels[:-1] + np.cumsum(sizes, 0) - sizes  # (pieces, order + 1): where each piece writes
-    fan = np.zeros(alphabet, np.int64)
-    shift, carry = np.zeros(order + 2, np.int64), np.zeros(order + 1, np.int64)
+    fan = np.zeros(vocab_size, np.int64)
+    shift, stateful = np.zeros(order + 2, np.int64), np.zeros(order + 1, np.int64)
 
     with space.progress("counting", len(places)) as step:
 
         def write(i: int) -> None:
             some, arrays = places[pieces[i]], (trie.word, trie.count, trie.child, fan)
-            write_nodes(stream, some, order, starts[i].copy(), shift, *arrays, -1, carry)
+            write_nodes(stream, some, order, starts[i].copy(), shift, *arrays, -1, stateful)
             step(len(some))
 
         in_threads(write, range(len(pieces)))
-    seal(trie, np.bincount(stream, minlength=alphabet), fan, space)
+    seal(trie, np.bincount(stream, minlength=vocab_size), fan, space)
     return trie
 
 
-def level_starts(alphabet: int, sizes: np.ndarray) -> np.ndarray:
+def level_starts(vocab_size: int, sizes: np.ndarray) -> np.ndarray:
     """Where each level of nodes begins, from how many nodes levels 2, 3 … have (`sizes[k]`)."""
-    return np.cumsum([0, 1, alphabet, *sizes[2:]])
+    return np.cumsum([0, 1, vocab_size, *sizes[2:]])
 
 
 def empty_trie(levels: np.ndarray, space: Space) -> Trie:
@@ -88,14 +88,14 @@ def empty_trie(levels: np.ndarray, space: Space) -> Trie:
 
 def seal(trie: Trie, seen: np.ndarray, fan: np.ndarray, space: Space) -> None:
     """Fill in what the sorted scan leaves out: the root, the single symbols, the end marks, and all links."""
-    alphabet = len(seen)
+    vocab_size = len(seen)
     trie.word[0], trie.count[0], trie.link[0] = 0, seen.sum(), 0
-    trie.word[1 : alphabet + 1] = np.arange(alphabet)
-    trie.count[1 : alphabet + 1] = seen
-    trie.link[1 : alphabet + 1] = 0
+    trie.word[1 : vocab_size + 1] = np.arange(vocab_size)
+    trie.count[1 : vocab_size + 1] = seen
+    trie.link[1 : vocab_size + 1] = 0
     trie.child[0] = 1
     if trie.order > 1:
-        trie.child[1 : alphabet + 2] = trie.levels[2] + np.concatenate([[0], np.cumsum(fan)])
+        trie.child[1 : vocab_size + 2] = trie.levels[2] + np.concatenate([[0], np.cumsum(fan)])
     trie.child[trie.contexts] = trie.levels[-1]
     for k in range(1, trie.order):
         level, first = trie.level(k), k == 1
@@ -159,7 +159,7 @@ def count_nodes(stream, places, order, previous):  # type: ignore[no-untyped-def
 
 
 @compiled
-def write_nodes(stream, places, order, at, shift, word, count, child, fan, previous, carry):  # type: ignore[no-untyped-def]
+def write_nodes(stream, places, order, at, shift, word, count, child, fan, previous, stateful):  # type: ignore[no-untyped-def]
     """Write the n-grams of length 2 and more, sorted, from `at[k]` on; count the children of single symbols in `fan`.
 
     `carry[k]` is how often the last n-gram of length k before these was seen again at their beginning.
@@ -178,7 +178,7 @@ def write_nodes(stream, places, order, at, shift, word, count, child, fan, previ
             if at[k] > start[k]:
                 count[at[k] - 1] = j - opened[k]
             else:
-                carry[k] = j
+                stateful[k] = j
         for k in range(max(2, shared + 1), length + 1):
             opened[k] = j
             word[at[k]] = stream[places[j] + k - 1]

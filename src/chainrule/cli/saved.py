@@ -1,0 +1,39 @@
+"""What all verbs that use a saved model have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from chainrule.cli.output import Printer
+
+if TYPE_CHECKING:
+    from chainrule.bundle import Bundle
+
+Saved = Annotated[Path, typer.Argument(metavar="MODEL", help="The folder of a saved model.")]
+Int8 = Annotated[
+    bool,
+    typer.Option("--int8", help="Quantize weights to int8: faster for large models, hardly worse."),
+]
+NAMED = 10  # unknown symbols named one by one
+
+
+def loaded(model: Path, int8: bool) -> Bundle:
+    """A saved model, quantized if wanted."""
+    from chainrule.bundle import load
+
+    return load(model).compressed() if int8 else load(model)
+
+
+def tell_unknown(bundle: Bundle, texts: Iterable[str], output: Printer) -> None:
+    """Name the symbols that are not in the vocabulary: a misspelt one would pass unseen."""
+    if output.quiet:
+        return
+    names = list(dict.fromkeys(name for text in texts for name in bundle.unknown(text)))
+    for name in names[:NAMED]:
+        output.note(f"{name!r} is unknown to this model")
+    if len(names) > NAMED:
+        output.note(f"and so are {len(names) - NAMED:,} more symbols")

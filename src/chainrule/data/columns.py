@@ -1,0 +1,262 @@
+"""Opened data: one column of sequences, or several columns whose rows belong together.
+
+Columns of one table and parallel files, one column each, are the same thing: both give `Rows`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Self
+
+from chainrule.codecs.base import Blocks, Codec, Texts
+from chainrule.codecs.registry import codec as codec_named
+from chainrule.data.roles import Request, Role
+from chainrule.data.rows import Remembered, RowBlocks, Rows, columns, main_of, side_by_side, without_blanks
+from chainrule.data.sources import Given, ReadConfig, Source, read
+from chainrule.data.splits import Division, divide, divide_rows
+from chainrule.errors import ConfigError, DataError
+
+Data = Given | Mapping[str, Given]  # one source for all roles, or one for each of them
+ByRole = Mapping[str, Blocks]  # the sequences of every role, to be read again and again
+
+
+class Columns(ABC):
+    """Data that were opened, by role."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What messages call them."""
+
+    @property
+    @abstractmethod
+    def config(self) -> ReadConfig:
+        """How they are read."""
+
+    @property
+    @abstractmethod
+    def notes(self) -> tuple[str, ...]:
+        """What was decided for the user while the files were looked at."""
+
+    @property
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """SHA-256 of the content and of how it is read."""
+
+    @abstractmethod
+    def sample(self) -> Mapping[str, Texts]:
+        """The first sequences of every role, to choose codecs by."""
+
+    @abstractmethod
+    def is_table(self, role: str) -> bool:
+        """Whether the sequences of a role are rows of a table."""
+
+    @abstractmethod
+    def suited(self, roles: Mapping[str, Role]) -> Self:
+        """The same data, read as their codecs need them."""
+
+    @abstractmethod
+    def whole(self) -> ByRole:
+        """All sequences of every role."""
+
+    @abstractmethod
+    def divided(self, test: bool) -> Division[ByRole]:
+        """In three parts as `data.splits` says, or without one for testing."""
+
+
+def opened(given: Data, asked: Request) -> Columns:
+    """Open what a user named, for the roles that are asked for."""
+    if isinstance(given, Mapping) and sorted(given) != sorted(asked.names):
+        raise ConfigError(
+            f"Data are given for {_listed(given)}, and wanted are {_listed(asked.names)}: give one for each."
+        )
+    if len(asked.roles) == 1:
+        return _one_column(given, asked)
+    return _several_columns(given, asked)
+
+
+def _listed(names: Sequence[str] | Mapping[str, object]) -> str:
+    return " and ".join(names)
+
+
+def kind_of(role: Role) -> type[Codec]:
+    """The codec of a role that is settled."""
+    return codec_named(str(role.codec))
+
+
+@dataclass(frozen=True)
+class OneColumn(Columns):
+    """One sequence a line or a row, or one long sequence."""
+
+    source: Source
+    role: str
+
+    @property
+    def name(self) -> str:
+        return self.source.name
+
+    @property
+    def config(self) -> ReadConfig:
+        return self.source.config
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self.source.notes
+
+    @property
+    def fingerprint(self) -> str:
+        return self.source.fingerprint
+
+    def sample(self) -> Mapping[str, Texts]:
+        return {self.role: next(iter(self.source()))}
+
+    def is_table(self, role: str) -> bool:
+        return self.source.table and not self.source.ordered
+
+    def suited(self, roles: Mapping[str, Role]) -> Self:
+        kind = kind_of(roles[self.role])
+        joined = kind.joins_rows and not self.source.ordered
+        config = replace(self.config, raw=kind.reads_bytes, joined=joined)
+        return replace(self, source=replace(self.source, config=config))
+
+    def whole(self) -> ByRole:
+        return {self.role: self.source}
+
+    def divided(self, test: bool) -> Division[ByRole]:
+        found = divide(self.source, test, position=self.config.stream or self.config.joined)
+        return found.map(lambda part: {self.role: part})
+
+
+def _one_column(given: Data, asked: Request) -> OneColumn:
+    (role,) = asked.roles
+    source = given[role.name] if isinstance(given, Mapping) else given
+    return OneColumn(read(source, replace(asked.reading, column=asked.column(role))), role.name)
+
+
+@dataclass(frozen=True)
+class Member:
+    """A table, or one of several parallel files, and what is read from it."""
+
+    source: Source
+    roles: tuple[str, ...]
+    columns: tuple[str | None, ...]  # None: the usual one
+    joins: tuple[bool, ...]  # by role: whether its symbols are whole values
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return f"{self.source.name} ({', '.join(self.roles)})"
+
+    def rows(self) -> Iterator[Rows]:
+        """Blocks of rows, blank cells included."""
+        for block in self.source.rows(self.columns, self.joins):
+            yield Rows(dict(zip(self.roles, block, strict=True)))
+
+    def suited(self, roles: Mapping[str, Role]) -> Member:
+        """The same, read as the codecs need it."""
+        kinds = [kind_of(roles[name]) for name in self.roles]
+        config = replace(self.source.config, raw=all(kind.reads_bytes for kind in kinds))
+        joins = tuple(kind.joins_rows for kind in kinds)
+        return replace(self, source=replace(self.source, config=config), joins=joins)
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the content and of what is read."""
+        read_as = json.dumps([self.source.fingerprint, self.roles, self.columns, self.joins])
+        return hashlib.sha256(read_as.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class SeveralColumns(Columns):
+    """Rows of one table, or of parallel files; a row with a blank cell is left out, for all roles."""
+
+    members: tuple[Member, ...]
+    empty: tuple[str, ...]  # roles whose cells may be blank
+
+    @property
+    def name(self) -> str:
+        return ", ".join(member.source.name for member in self.members)
+
+    @property
+    def config(self) -> ReadConfig:
+        return self.members[0].source.config
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(note for member in self.members for note in member.source.notes))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        marks = [self.empty, *(member.fingerprint for member in self.members)]
+        return hashlib.sha256(json.dumps(marks).encode()).hexdigest()
+
+    @property
+    def roles(self) -> list[str]:
+        """Names of the roles."""
+        return [role for member in self.members for role in member.roles]
+
+    def __call__(self) -> Iterator[Rows]:
+        found = 0
+        for rows in side_by_side({member.name: member.rows() for member in self.members}):
+            filled = without_blanks(rows, self.empty)
+            found += len(filled)
+            yield filled
+        if not found:
+            raise DataError(f"{self.name} has no row in which {_listed(self.roles)} are all filled.")
+
+    @cached_property
+    def rows(self) -> RowBlocks:
+        """All rows, kept in memory if they are few."""
+        return Remembered(self)
+
+    def sample(self) -> Mapping[str, Texts]:
+        return next(rows.columns for rows in self() if len(rows))
+
+    def is_table(self, role: str) -> bool:
+        return any(member.source.table for member in self.members if role in member.roles)
+
+    def suited(self, roles: Mapping[str, Role]) -> Self:
+        return replace(self, members=tuple(member.suited(roles) for member in self.members))
+
+    def whole(self) -> ByRole:
+        return columns(self.rows, self.roles)
+
+    def divided(self, test: bool) -> Division[ByRole]:
+        found = divide_rows(self.rows, test, f"row's {main_of(self.roles)}")
+        return found.map(lambda part: columns(part, self.roles))
+
+
+def _several_columns(given: Data, asked: Request) -> SeveralColumns:
+    for name in ("stream", "group", "sort"):
+        if getattr(asked.reading, name):
+            raise ConfigError(
+                f"--{name} makes longer sequences of the data, which is possible with one column only; "
+                f"{_listed(asked.names)} are {len(asked.roles)}."
+            )
+    members = _parallel(given, asked) if isinstance(given, Mapping) else (_table(given, asked),)
+    return SeveralColumns(members, tuple(role.name for role in asked.roles if role.empty))
+
+
+def _parallel(given: Mapping[str, Given], asked: Request) -> tuple[Member, ...]:
+    named = {role.name: asked.column(role, table=False) for role in asked.roles}
+    return tuple(
+        Member(read(given[name], replace(asked.reading, column=column)), (name,), (column,), (False,))
+        for name, column in named.items()
+    )
+
+
+def _table(given: Given, asked: Request) -> Member:
+    names = {role.name: asked.column(role) for role in asked.roles}
+    source = read(given, replace(asked.reading, column=names[asked.main]))
+    plain = [source.label(path) for path in source.files if source.kind(path) == "text"]
+    if plain or source.items:
+        raise DataError(
+            f"{plain[0] if plain else source.name}: text has one column, and {_listed(asked.names)} are wanted. "
+            "Give a table (.csv, .tsv, .jsonl, .parquet, .conllu), or parallel data, one for each."
+        )
+    return Member(source, tuple(names), tuple(names.values()), (False,) * len(names))

@@ -1,0 +1,106 @@
+"""How to continue a prompt: every setting of sampling and of beam search, and what is said about ids."""
+
+from __future__ import annotations
+
+import math
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+from chainrule.config import Config, option
+from chainrule.errors import ConfigError
+from chainrule.symbols import EOS
+
+SEEDS = -(1 << 63), (1 << 64) - 1  # what 64 bits hold, with a sign or without
+
+
+@dataclass(frozen=True, kw_only=True)
+class GenerationConfig(Config):
+    """Settings of generation; those of sampling and those of beam search do not go together."""
+
+    length: int = option(200, "how many symbols to add at most", low=0)
+    seed: int | None = option(
+        None,
+        "seed of the random numbers: the same seed gives the same text; of several texts, seeds count up",
+    )
+    temperature: float = option(1.0, "temperature: below 1 safer, above 1 bolder, 0 the best symbol only")
+    top_k: int | None = option(None, "top-k sampling: draw from the k best symbols only", low=1)
+    top_p: float | None = option(
+        None, "nucleus sampling: draw from the fewest symbols that together have this probability"
+    )
+    beam: int | None = option(None, "beam search: look for the most probable texts with a beam so wide")
+    length_penalty: float = option(
+        0.0, "of a beam: rank by log-probability over length to this power; 0: by probability alone", low=0.0
+    )
+    stop: tuple[str, ...] = option((), "stop before this text; may be given twice")
+    count: int = option(1, "how many texts for each prompt; those of a beam all differ", low=1)
+    unknown: bool = option(False, "let it predict <unk> too")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.seed is not None and not SEEDS[0] <= self.seed <= SEEDS[1]:
+            raise ConfigError(
+                f"The seed must be a number of 64 bits, from {SEEDS[0]} to {SEEDS[1]}, not {self.seed}."
+            )
+        if not (math.isfinite(self.temperature) and self.temperature >= 0):
+            raise ConfigError(f"The temperature must be a number from 0 up, not {self.temperature}.")
+        if self.top_p is not None and not 0 < self.top_p <= 1:
+            raise ConfigError(f"top_p must be above 0 and at most 1, not {self.top_p}. 1 keeps all symbols.")
+        if self.beam is None:
+            self._check_sampling()
+        else:
+            self._check_beam(self.beam)
+
+    def _check_sampling(self) -> None:
+        if self.length_penalty:
+            raise ConfigError("A length penalty ranks the texts of a beam. Give --beam too, or leave it out.")
+
+    def _check_beam(self, width: int) -> None:
+        if width < 1:
+            raise ConfigError(f"The beam must be at least 1 wide, not {width}.")
+        drawing = {"temperature": 1.0, "top_k": None, "top_p": None, "seed": None}
+        if any(getattr(self, name) != usual for name, usual in drawing.items()):
+            raise ConfigError(
+                "A beam finds the most probable texts; temperature, top-k, top-p and a seed are for drawing at "
+                "random: they do not go together. Leave out one or the other."
+            )
+        if self.count > width:
+            raise ConfigError(
+                f"A beam of {width} finds at most {width} texts, not {self.count}. Make it {self.count} wide."
+            )
+
+    def seeded(self) -> Self:
+        """The same with a seed to draw by, chosen at random if none was given; a beam needs none."""
+        return (
+            self
+            if self.seed is not None or self.beam is not None
+            else replace(self, seed=secrets.randbelow(1 << 31))
+        )
+
+    def from_row(self, row: int) -> Self:
+        """The same for texts from number `row` on: seeds count up, from the largest one on from 0."""
+        if self.seed is None or not row:
+            return self
+        seed = self.seed + row
+        return replace(self, seed=seed if seed <= SEEDS[1] else seed - SEEDS[1] - 1)
+
+
+GREEDY = GenerationConfig(temperature=0.0)
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """Constraints on ids; the probabilities of those allowed stay the model's own."""
+
+    stop: tuple[int, ...] = (EOS,)  # the last symbol of a sequence
+    never: tuple[int, ...] = ()  # are not predicted
+    first: tuple[int, ...] | None = None  # the first symbol is one of these; for beams
+    ends: Callable[[int, Sequence[int]], bool] | None = None  # whether a row ends with these symbols, too
+
+    def end(self, row: int, ids: Sequence[int]) -> bool:
+        """Whether the symbols that row number `row` has added are all of them."""
+        return ids[-1] in self.stop or (self.ends is not None and self.ends(row, ids))
+
+
+FREE = Constraints()

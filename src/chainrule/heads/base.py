@@ -1,0 +1,59 @@
+"""A head turns hidden vectors into an answer (a label, a number, tags): one file that calls `@register("name")`."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self, final
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from chainrule.config import Config
+from chainrule.registry import Registry
+
+BUILT_IN: dict[str, tuple[str, str]] = {
+    "pooled": ("chainrule.heads.pooled", "pooling over a sequence, then a linear layer"),
+}
+
+
+class Head(nn.Module):
+    """Made for a body of some width and so many answers; both are in its config."""
+
+    name: ClassVar[str] = ""
+    Config: ClassVar[type[Config]] = Config
+    config: Any
+
+    def __init__(self, config: Any) -> None:
+        super().__init__()
+        self.config = config
+
+    @abstractmethod
+    def forward(self, hidden: Tensor, real: Tensor) -> Tensor:
+        """The answer to hidden vectors (B, T, D), of which those that are `real` (B, T) count."""
+
+    @final
+    @classmethod
+    def seeded(cls, config: Any, seed: int) -> Self:
+        """A fresh head whose weights depend on `seed` alone; the global randomness is left as it was."""
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            return cls(config)
+
+    @final
+    def arrays(self) -> Mapping[str, np.ndarray]:
+        """Everything learnt, by name."""
+        return {name: value.detach().cpu().numpy() for name, value in self.state_dict().items()}
+
+    @final
+    @classmethod
+    def from_arrays(cls, config: Any, arrays: Mapping[str, np.ndarray]) -> Self:
+        """The same head again."""
+        head = cls(config)
+        head.load_state_dict({name: torch.from_numpy(np.array(value)) for name, value in arrays.items()})
+        return head.eval()
+
+
+HEADS = Registry[Head]("head", BUILT_IN)
+register, head = HEADS.register, HEADS.find

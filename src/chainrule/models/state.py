@@ -1,0 +1,95 @@
+"""State: what a model remembers between two calls of `read`, a tree of tensors with the batch as dimension 0."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+SOURCE = (
+    "source"  # the field in which the state of an encoder-decoder keeps what its encoder made of a source
+)
+
+
+@dataclass(frozen=True)
+class State:
+    """A frozen tree: fields are tensors, tuples, other states, None, or values with a `map` of their own."""
+
+    def map(self, function: Callable[[Tensor], Tensor]) -> Self:
+        """The same tree with `function` applied to every tensor in it, in the order of the fields."""
+        return replace(self, **{one.name: _mapped(getattr(self, one.name), function) for one in fields(self)})
+
+    def select(self, rows: Tensor) -> Self:
+        """Fork, reorder or drop rows: `rows` (K,) names, for each new row, the old one it continues."""
+        return self.map(lambda tensor: tensor[rows])
+
+    def detach(self) -> Self:
+        """The same memory, cut off from the gradient."""
+        return self.map(lambda tensor: tensor.detach())
+
+    def tensors(self) -> list[Tensor]:
+        """All tensors, in order."""
+        found: list[Tensor] = []
+        self.map(lambda tensor: found.append(tensor) or tensor)  # type: ignore[func-returns-value]
+        return found
+
+    def cropped(self, before: State, tokens: Tensor) -> State | None:
+        """The memory after only `tokens` (B, T), the beginning of what was read since `before`; None: read them again.
+
+        A memory that only grows can do so. This one is given up.
+        """
+        return None
+
+    def resourced(self, fresh: State) -> Self:
+        """The same memory with its field `source` as a `fresh` state holds it: the encoder learns from every window."""
+        return replace(self, **{SOURCE: getattr(fresh, SOURCE)})
+
+    def filled(self, tensors: Iterable[Tensor]) -> Self:
+        """The same tree with these tensors in it, in order."""
+        values = iter(tensors)
+        return self.map(lambda _: next(values))
+
+
+@dataclass(frozen=True)
+class Memory(State):
+    """A source as a matrix, one column per position: a label is one column, a sentence one per word."""
+
+    vectors: Tensor  # (B, S, D)
+    real: Tensor  # (B, S) False where a column is padding
+
+
+AnyState = TypeVar("AnyState", bound=State)
+
+
+def merged(parts: Sequence[tuple[Tensor, AnyState]]) -> AnyState:
+    """One state of the rows of several: those of each part stand where its `rows` (K,) say, later parts on top.
+
+    Where a part has fewer columns, zeros stand to the left of them. So a state whose columns grow must hold a mask
+    that is False for padding, as `Memory.real` is.
+    """
+    places = [rows for rows, _ in parts]
+    inside = zip(*(state.tensors() for _, state in parts), strict=True)
+    return parts[0][1].filled(_merged(places, tensors) for tensors in inside)
+
+
+def _merged(places: Sequence[Tensor], tensors: Sequence[Tensor]) -> Tensor:
+    """Tensors (K, …) as one (B, …), their last columns, layers, … in line."""
+    shape = [max(sizes) for sizes in zip(*(tensor.shape[1:] for tensor in tensors), strict=True)]
+    found = tensors[0].new_zeros(1 + max(int(rows.max()) for rows in places), *shape)
+    for rows, tensor in zip(places, tensors, strict=True):
+        corner = found.index_fill_(0, rows, 0)  # nothing is left of what an earlier part had there
+        for dimension, size in enumerate(tensor.shape[1:], 1):
+            corner = corner.narrow(dimension, corner.shape[dimension] - size, size)
+        corner.index_copy_(0, rows, tensor)
+    return found
+
+
+def _mapped(value: Any, function: Callable[[Tensor], Tensor]) -> Any:
+    if value is None:
+        return None
+    if isinstance(value, tuple | list):
+        return type(value)(_mapped(item, function) for item in value)
+    return value.map(function) if hasattr(value, "map") else function(value)

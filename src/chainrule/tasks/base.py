@@ -1,0 +1,132 @@
+"""Tasks (training objectives): which columns are read, what is asked of hidden vectors, how answers are judged.
+
+    class Next(Task): ...           # a frozen value; its settings are flags like any others
+
+The trainer knows tasks, bodies and heads, and nothing of symbols; so a new task is one file that calls
+`@register("name")`: data, training, checkpoints, validation, saving and the command line come with it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from chainrule.codecs.base import Codec
+from chainrule.config import Config, option
+from chainrule.data.batches import Batch, Batches, TensorBatch
+from chainrule.registry import Registry
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from chainrule.data.corpus import Part
+    from chainrule.data.roles import Role
+    from chainrule.heads.base import Head
+    from chainrule.models.base import Body
+    from chainrule.models.state import State
+
+BUILT_IN: dict[str, tuple[str, str]] = {
+    "next": ("chainrule.tasks.next", "language modelling: predict the next symbol"),
+    "masked": ("chainrule.tasks.masked", "masked language modelling (MLM): predict masked symbols"),
+}
+
+
+@dataclass(frozen=True)
+class Figures:
+    """How well a task is done on one part of the data."""
+
+    values: Mapping[str, float]  # by name, as people and scripts are told
+    notes: tuple[str, ...] = field(default=())  # what must be said beside them
+
+
+@dataclass(frozen=True)
+class BatchSize:
+    """How much is read in one step."""
+
+    rows: int
+    length: int  # symbols of a row
+    seed: int = 0
+
+
+def all_ids(part: Part) -> int:
+    """How many a part has."""
+    return len(part.main.ids)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task(Config, ABC):
+    """What a body is trained for; its settings are kept with the model."""
+
+    name: ClassVar[str] = ""
+    judging = staticmethod(
+        all_ids
+    )  # how many ids `judge` reads, as many as `validate` would in the same time
+    shown: ClassVar[tuple[str, ...]] = ()  # the figures that are printed; none named: all of them
+    figure: ClassVar[str] = "log_loss"  # the one of them that models are compared by
+    maximise: ClassVar[bool] = False  # whether more of it is better
+    label_smoothing: float = option(
+        0.0, "label smoothing: share of each target spread over all", low=0, high=0.9
+    )
+
+    @abstractmethod
+    def roles(self) -> Sequence[Role]:
+        """The columns of the data it reads."""
+
+    @abstractmethod
+    def head(self, body: Body, codecs: Mapping[str, Codec], seed: int) -> Head | None:
+        """A fresh head for this body; None where a language model's own softmax answers."""
+
+    @abstractmethod
+    def batches(self, body: Body, part: Part, codecs: Mapping[str, Codec], size: BatchSize) -> Batches:
+        """What one part of the data gives to learn from."""
+
+    @abstractmethod
+    def loss(self, body: Body, head: Head | None, batch: TensorBatch, state: State) -> tuple[Tensor, State]:
+        """The training loss: the sum over the targets of a batch, in nats; and the new memory."""
+
+    @abstractmethod
+    def validate(self, body: Body, head: Head | None, part: Part, batches: Batches, most: int) -> float:
+        """What early stopping minimises, on about `most` symbols of the validation part; `batches` are made of it."""
+
+    @abstractmethod
+    def judge(self, body: Body, head: Head | None, part: Part) -> Figures:
+        """The figures of a finished model."""
+
+
+def mean_loss(task: Task, body: Body, head: Head | None, batches: Batches, most: int) -> float:
+    """The loss per target over the first batches of an epoch, about `most` symbols, as for `Task.validate`."""
+    nats, count, seen = 0.0, 0, 0
+    with body.inference():
+        for number in range(len(batches)):
+            batch = batches.batch(0, number)
+            loss, _ = stepped(task, body, head, batch, None)
+            nats, count, seen = nats + float(loss), count + batch.count, seen + batch.tokens.size
+            if seen >= most:
+                break
+    return nats / max(1, count)
+
+
+def stepped(
+    task: Task, body: Body, head: Head | None, batch: Batch, state: State | None
+) -> tuple[Tensor, State]:
+    """The loss of one batch and the memory after it: the one place where a batch meets a network.
+
+    A source is encoded for every batch, also where rows continue, so that its gradient reaches the encoder.
+    """
+    given = batch.tensors(body.device)
+    if state is None or not batch.continues:
+        state = body.start(len(batch), given.source)
+    elif given.source is not None:
+        state = state.resourced(body.start(len(batch), given.source))
+    return task.loss(body, head, given, state)
+
+
+TASKS = Registry[Task]("task", BUILT_IN)
+register, task, tasks = TASKS.register, TASKS.find, TASKS.names
+
+
+def described(one: Task) -> dict[str, Any]:
+    """A task as plain values."""
+    return {"name": one.name, "settings": one.values()}

@@ -1,0 +1,1 @@
+"""What one does with a model: one file a verb."""

@@ -1,0 +1,189 @@
+"""`generate`: texts that continue prompts, drawn from the model or found by beam search, many prompts at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from chainrule.codecs.base import Codec
+from chainrule.decode.config import Constraints, GenerationConfig
+from chainrule.errors import ConfigError
+from chainrule.models.base import LanguageModel
+from chainrule.symbols import UNK
+from chainrule.use.text import following, has_stop, joined, prompt_ids, spoken, text_of, until
+
+if TYPE_CHECKING:
+    from chainrule.bundle import Bundle
+
+ROWS = 64  # texts written side by side
+LOG2 = math.log(2.0)
+
+
+@dataclass(frozen=True)
+class Written:
+    """A text that continues a prompt."""
+
+    prompt: str
+    continuation: str  # what follows it
+    seed: int | None = None  # what it was drawn by
+    log2prob: float | None = (
+        None  # found by a beam: of all symbols after the prompt up to its end, that included
+    )
+
+    @property
+    def text(self) -> str:
+        """The prompt and what follows it."""
+        return self.prompt + self.continuation
+
+    def to_dict(self) -> dict[str, Any]:
+        """For scripts."""
+        facts = {"seed": self.seed, "log2prob": self.log2prob}
+        given = {name: value for name, value in facts.items() if value is not None}
+        return {"text": self.text, "continuation": self.continuation, **given}
+
+
+@dataclass(frozen=True)
+class Generation:
+    """The texts that continue one prompt; those of a beam best first."""
+
+    prompt: str
+    texts: tuple[Written, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """For scripts: the keys of the first text beside the list of all."""
+        rows = [one.to_dict() for one in self.texts]
+        return {"prompt": self.prompt, **rows[0], "texts": rows}
+
+
+def settings(values: Mapping[str, Any]) -> GenerationConfig:
+    """Settings as people give them: a stop may be one text or several, or None."""
+    stop = values.get("stop") or ()
+    stops = tuple(text_of(one) for one in ([stop] if isinstance(stop, str) else stop) if one)
+    return GenerationConfig.from_values({**values, "stop": stops})
+
+
+def refuse_draft_for_a_beam(config: GenerationConfig, draft: object) -> None:
+    """A draft would be left unused."""
+    if draft is not None and config.beam is not None:
+        raise ConfigError(
+            "A draft speeds up drawing at random; with a beam they do not go together. Leave out --draft or --beam."
+        )
+
+
+def generate(
+    bundle: Bundle, prompts: Sequence[str], config: GenerationConfig, draft: Bundle | None = None
+) -> tuple[Generation, ...]:
+    """The texts that continue each prompt; what a prompt gets does not depend on the others.
+
+    Text number n of all is drawn by the seed + n. With `draft` a smaller model writes ahead: the same distribution,
+    sooner, but the text of a seed may differ. A stop text ends a text and is left out of it, and so a text's
+    probability is that of the symbols up to its end: to EOS, or to the one that completed the stop.
+    """
+    task, size = _Task.of(bundle, config.seeded(), draft), max(1, ROWS // (config.beam or config.count))
+    made: list[Generation] = []
+    for first in range(0, len(prompts), size):
+        made += task.part(first).written([text_of(one) for one in prompts[first : first + size]])
+    return tuple(made)
+
+
+def stream(
+    bundle: Bundle, prompt: str, config: GenerationConfig, draft: Bundle | None = None
+) -> Iterator[str]:
+    """The prompt, then what follows it in the first text that `generate` would give, piece by piece as it is drawn."""
+    task = _Task.of(bundle, replace(config, count=1), draft)
+    if config.beam is not None:
+        [found] = task.written([prompt])
+        yield from (found.prompt, found.texts[0].continuation)
+        return
+    codec, known = bundle.codec, task.known(prompt)
+    yield prompt
+    ids = (id for [part] in task.steps([prompt], [known]) for id in part)
+    pieces = joined(codec, prompt, known, spoken(codec, known, ids))
+    yield from filter(None, until(pieces, config.stop))
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What prompts are continued by, and how."""
+
+    codec: Codec
+    model: LanguageModel
+    drafter: LanguageModel | None
+    config: GenerationConfig
+
+    @classmethod
+    def of(cls, bundle: Bundle, config: GenerationConfig, draft: Bundle | None) -> _Task:
+        refuse_draft_for_a_beam(config, draft)
+        if draft is not None and draft.codec.fingerprint() != bundle.codec.fingerprint():
+            raise ConfigError("A drafter must share the model's codec. Fit both on the same data and codec.")
+        return cls(bundle.codec, bundle.model, None if draft is None else draft.model, config)
+
+    def part(self, first: int) -> _Task:
+        """The same for prompts from number `first` on."""
+        return replace(self, config=self.config.from_row(first * self.config.count))
+
+    def known(self, prompt: str) -> list[int]:
+        """The ids of a prompt; what cannot be continued is refused."""
+        from chainrule.decode.cursor import checked
+
+        return checked(self.model, prompt_ids(self.codec, prompt))
+
+    def written(self, prompts: Sequence[str]) -> list[Generation]:
+        """The texts of these prompts, all of them side by side."""
+        known = [self.known(prompt) for prompt in prompts]
+        texts = (self._drawn if self.config.beam is None else self._found)(prompts, known)
+        return [Generation(prompt, tuple(own)) for prompt, own in zip(prompts, texts, strict=True)]
+
+    def steps(self, prompts: Sequence[str], known: list[list[int]]) -> Iterator[list[list[int]]]:
+        """What is added to each row as it is drawn."""
+        from chainrule.decode.draft import drafted
+        from chainrule.decode.sample import sample
+
+        constraints = self._constraints(prompts, known, self.config.count)
+        if self.drafter is None:
+            return sample(self.model, known, self.config, constraints)
+        return drafted(self.model, self.drafter, known, self.config, constraints)
+
+    def _drawn(self, prompts: Sequence[str], known: list[list[int]]) -> list[list[Written]]:
+        from chainrule.decode.sample import joined as all_of
+
+        count = self.config.count
+        rows = all_of(self.steps(prompts, known)) or [[]] * (count * len(prompts))
+        texts: list[list[Written]] = [[] for _ in prompts]
+        for row, ids in enumerate(rows):
+            place, seed = row // count, self.config.from_row(row).seed
+            text = self._text(prompts[place], known[place], ids)
+            texts[place].append(Written(prompts[place], text, seed))
+        return texts
+
+    def _found(self, prompts: Sequence[str], known: list[list[int]]) -> list[list[Written]]:
+        """The best texts of a beam, all different."""
+        from chainrule.decode.beam import search
+
+        results = search(self.model, known, self.config, self._constraints(prompts, known, 1))
+        texts = []
+        for prompt, own, result in zip(prompts, known, results, strict=True):
+            found: dict[str, float] = {}
+            for one in result.hypotheses:
+                found.setdefault(self._text(prompt, own, one.ids), one.log_probability / LOG2)
+            ways = list(found.items())[: self.config.count]
+            texts.append([Written(prompt, text, log2prob=log) for text, log in ways])
+        return texts
+
+    def _constraints(self, prompts: Sequence[str], known: list[list[int]], count: int) -> Constraints:
+        """What must not be predicted, and where each of the `count` rows of a prompt ends."""
+        never = () if self.config.unknown else (UNK,)
+        if not self.config.stop:
+            return Constraints(never=never)
+
+        def ends(row: int, ids: Sequence[int]) -> bool:
+            place = row // count
+            return has_stop(self.codec, prompts[place], known[place], ids, self.config.stop)
+
+        return Constraints(never=never, ends=ends)
+
+    def _text(self, prompt: str, known: list[int], ids: Sequence[int]) -> str:
+        """What these ids add to a prompt, up to the first stop text."""
+        return "".join(until([following(self.codec, prompt, known, ids)], self.config.stop))

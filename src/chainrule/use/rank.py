@@ -1,0 +1,48 @@
+"""`rank`: candidates in order, the most probable first."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from chainrule.errors import ConfigError
+from chainrule.use.score import SequenceScore, in_parts, scores_of, sequence_scores
+from chainrule.use.text import text_of, typed_texts
+
+if TYPE_CHECKING:
+    from chainrule.bundle import Bundle
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Candidates with their scores, best first."""
+
+    ranked: tuple[SequenceScore, ...]
+    seconds: float = field(compare=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For scripts."""
+        return {"ranked": [one.to_dict() for one in self.ranked], "seconds": self.seconds}
+
+
+def rank(bundle: Bundle, candidates: Iterable[str]) -> Ranking:
+    """The candidates with their scores; equally probable ones stay in the order given.
+
+    They are scored side by side, and one given twice only once.
+    """
+    if isinstance(candidates, str):
+        raise ConfigError("rank wants several texts, and one came. Use score(text) for one.")
+    began = time.perf_counter()
+    given = [text_of(one) for one in candidates]
+    different = list(dict.fromkeys(given))
+    parts = in_parts(typed_texts(bundle.codec, different))
+    scores = [one for part in parts for one in scores_of(bundle, part)]
+    scored = dict(zip(different, sequence_scores(bundle, different, scores), strict=True))
+    ranked = sorted((scored[text] for text in given), key=_surprise)
+    return Ranking(tuple(ranked), time.perf_counter() - began)
+
+
+def _surprise(one: SequenceScore) -> tuple[int, float]:
+    return one.zero_probability, one.bits

@@ -1,0 +1,261 @@
+"""`score`: how probable texts and data of any size are, together or each sequence by itself."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from chainrule.codecs.base import Codec, Texts
+from chainrule.errors import ConfigError
+from chainrule.judge.names import own_names
+from chainrule.judge.score import Score, measure, measure_each, score_ids
+from chainrule.models.base import LanguageModel
+from chainrule.nn.tap import listening
+from chainrule.progress import Step, no_progress, progress
+from chainrule.symbols import BOS
+from chainrule.use.text import typed_texts
+from chainrule.use.unknown import unknown_each
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from chainrule.bundle import Bundle
+    from chainrule.data.sources import Given, Source
+
+MANY = 1 << 12  # sequences scored at once when each is wanted
+LOG2 = math.log(2.0)
+TOLD = ("order", "weights")  # taps that say something about every symbol
+FIGURES = (
+    "perplexity",
+    "perplexity_known",
+    "bits_per_symbol",
+    "bits_per_byte",
+    "symbols",
+    "bytes",
+    "unknown",
+    "zero_probability",
+    "log2prob",
+)
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """One symbol of a scored text."""
+
+    token: str
+    log2prob: float
+    # what the family tells: an n-gram the order it used, a mix the weight of each model
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    shown: str = ""  # the token without marks that only machines need
+
+    @property
+    def bits(self) -> float:
+        """How surprising it was."""
+        return 0.0 - self.log2prob
+
+    def to_dict(self) -> dict[str, Any]:
+        """For scripts."""
+        return {"token": self.token, "log2prob": self.log2prob, "bits": self.bits, **self.facts}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelScore(Score):
+    """A score that knows how its model reads: `both` makes its figures pseudo-figures."""
+
+    reads: str
+
+    def figures(self) -> dict[str, Any]:
+        """Every figure under its own name."""
+        return own_names({name: getattr(self, name) for name in FIGURES}, self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataScore(ModelScore):
+    """How probable data are, all together."""
+
+    seconds: float = field(compare=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For scripts."""
+        return self.figures() | {"seconds": self.seconds}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextScore(ModelScore):
+    """How probable one text is, and each of its symbols."""
+
+    seconds: float = field(compare=False)
+    tokens: tuple[Symbol, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """For scripts."""
+        tokens = [one.to_dict() for one in self.tokens]
+        return self.figures() | {"seconds": self.seconds, "tokens": tokens}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SequenceScore(ModelScore):
+    """How probable one sequence of several is."""
+
+    text: str  # as people read it
+
+    def to_dict(self) -> dict[str, Any]:
+        """For scripts."""
+        return {"text": self.text} | self.figures()
+
+
+@dataclass(frozen=True)
+class SequenceScores:
+    """Each sequence of data, and all of them together."""
+
+    sequences: tuple[SequenceScore, ...]
+    total: DataScore
+
+    def to_dict(self) -> dict[str, Any]:
+        """For scripts."""
+        return {"sequences": [one.to_dict() for one in self.sequences]} | self.total.to_dict()
+
+
+def score(bundle: Bundle, text: str) -> TextScore:
+    """How probable one text is, and each symbol of it; the end of the text counts as a symbol."""
+    if not isinstance(text, str):
+        raise ConfigError(
+            f"score wants one text, and a {type(text).__name__} came. Use score_texts for several."
+        )
+    began = time.perf_counter()
+    texts = typed_texts(bundle.codec, [text])
+    encoded = bundle.codec.encode(texts)
+    with listening(bundle.model, *TOLD) as heard:
+        logs = bundle.model.score_ids(encoded.ids)
+    total = measure(encoded.ids, logs) + Score(bytes=texts.bytes, unknown=encoded.unknown)
+    tokens = _symbols(bundle, encoded.ids, logs, {name: values[0] for name, values in heard.items()})
+    seconds = time.perf_counter() - began
+    return TextScore(**vars(total), reads=bundle.model.reads, seconds=seconds, tokens=tokens)
+
+
+def _symbols(
+    bundle: Bundle, ids: np.ndarray, logs: np.ndarray, told: Mapping[str, np.ndarray]
+) -> tuple[Symbol, ...]:
+    facts = {name: values[1:].tolist() for name, values in told.items()}
+    tokens, bits = bundle.codec.tokens(ids[1:]), (logs[1:] / LOG2).tolist()
+    seen = [bundle.codec.shown(one) for one in ids[1:].tolist()]
+    rows = enumerate(zip(tokens, bits, seen, strict=True))
+    return tuple(
+        Symbol(token, log, {name: values[at] for name, values in facts.items()}, shown)
+        for at, (token, log, shown) in rows
+    )
+
+
+def score_texts(bundle: Bundle, texts: Iterable[str]) -> DataScore:
+    """How probable several texts are together."""
+    if isinstance(texts, str):
+        raise ConfigError("score_texts wants several texts, and one came. Use score(text) for one.")
+    began = time.perf_counter()
+    with no_progress("scoring") as step:
+        total = _score_blocks(bundle.codec, bundle.model, [typed_texts(bundle.codec, texts)], step)
+    return data_score(bundle, total, began)
+
+
+def score_file(bundle: Bundle, source: Given, **reading: Any) -> DataScore:
+    """How probable data are, of any size; `reading` are the settings of `data.sources.ReadConfig`."""
+    began = time.perf_counter()
+    blocks = opened(bundle.codec, bundle.card.get("reading", {}), source, reading)
+    with progress("scoring", _size_of(blocks), "B") as step:
+        total = _score_blocks(bundle.codec, bundle.model, blocks(), step)
+    return data_score(bundle, total, began)
+
+
+def score_each(bundle: Bundle, source: Given, **reading: Any) -> Iterator[SequenceScore]:
+    """Each sequence of data of any size, in order, as they are read."""
+    blocks = opened(bundle.codec, bundle.card.get("reading", {}), source, reading)
+    with progress("scoring", _size_of(blocks), "B") as step:
+        for texts in _whole_sequences(blocks()):
+            for part in in_parts(texts):
+                told = (bundle.codec.to_shown(one.decode("utf-8", "backslashreplace")) for one in part)
+                yield from sequence_scores(bundle, told, scores_of(bundle, part))
+                step(part.bytes)
+
+
+def score_sequences(bundle: Bundle, source: Given, **reading: Any) -> SequenceScores:
+    """Each sequence of data and all of them together."""
+    began = time.perf_counter()
+    each = tuple(score_each(bundle, source, **reading))
+    return SequenceScores(each, data_score(bundle, sum(each, Score()), began))
+
+
+def data_score(bundle: Bundle, total: Score, began: float) -> DataScore:
+    """A sum as a result; `began` is when `time.perf_counter` said so."""
+    return DataScore(**vars(total), reads=bundle.model.reads, seconds=time.perf_counter() - began)
+
+
+def sequence_scores(bundle: Bundle, texts: Iterable[str], scores: Iterable[Score]) -> Iterator[SequenceScore]:
+    """Scores as results, each beside its text."""
+    for text, one in zip(texts, scores, strict=True):
+        yield SequenceScore(**vars(one), reads=bundle.model.reads, text=text)
+
+
+def scores_of(bundle: Bundle, texts: Texts) -> list[Score]:
+    """The score of each of these whole sequences, computed side by side."""
+    encoded = bundle.codec.encode(texts)
+    scores = measure_each(encoded.ids, bundle.model.score_ids(encoded.ids))
+    sizes = (texts.ends - texts.starts + 1).tolist()  # with the newline
+    unknown = unknown_each(bundle.codec, texts, encoded)
+    rows = zip(scores, sizes, unknown, strict=True)
+    return [one + Score(bytes=size, unknown=missing) for one, size, missing in rows]
+
+
+def in_parts(texts: Texts) -> Iterator[Texts]:
+    """At most MANY sequences at a time."""
+    for begin in range(0, len(texts), MANY):
+        yield Texts(texts.data, texts.starts[begin : begin + MANY], texts.ends[begin : begin + MANY])
+
+
+def opened(codec: Codec, usual: Mapping[str, Any], source: Given, reading: Mapping[str, Any]) -> Source:
+    """The data, read as the codec needs it and as the model's own data (`usual`) were, unless told otherwise."""
+    from chainrule.data.sources import ReadConfig, read
+
+    joined = codec.joins_rows and not {"group", "sort"} & set(reading)
+    return read(
+        source,
+        ReadConfig.from_values({"raw": codec.reads_bytes, "joined": joined, **usual, **reading}),
+    )
+
+
+def _size_of(source: Source) -> int | None:
+    """How many bytes its files have; None when there are none."""
+    return sum(path.stat().st_size for path in source.files) or None
+
+
+def _score_blocks(codec: Codec, model: LanguageModel, blocks: Iterable[Texts], step: Step) -> Score:
+    """The sum; a sequence that continues in the next block is held until it is whole."""
+    total, held = Score(), np.empty(0, np.int32)
+    for texts in blocks:
+        encoded = codec.encode(texts)
+        ids = np.concatenate([held, encoded.ids]) if len(held) else encoded.ids
+        whole = len(ids) if texts.closes else int(np.flatnonzero(ids == BOS)[-1])
+        total += score_ids(model, ids[:whole], texts.bytes, encoded.unknown)
+        held = ids[whole:]
+        step(texts.bytes)
+    return total
+
+
+def _whole_sequences(blocks: Iterable[Texts]) -> Iterator[Texts]:
+    """The same sequences in blocks that cut none of them; one spread over several blocks is put together."""
+    held = b""
+    for texts in blocks:
+        inside = np.ones(len(texts), np.bool_)
+        if len(texts) and not texts.opens:
+            inside[0] = False
+            held += next(iter(texts))
+            if len(texts) > 1 or texts.closes:
+                yield Texts.of([held])
+                held = b""
+        if len(texts) and not texts.closes and inside[-1]:
+            inside[-1] = False
+            held = texts.data[texts.starts[-1] : texts.ends[-1]].tobytes()
+        yield Texts(texts.data, texts.starts[inside], texts.ends[inside])

@@ -1,0 +1,116 @@
+"""Text as people type and read it: out of ids as they come, never half a character nor a letter too far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from chainrule.codecs.base import Codec, Texts
+from chainrule.errors import CodecError, ConfigError
+
+HALF = "\ufffd"  # what an unfinished character looks like
+LONG, KEPT = 64, 16  # after so many ids only the last few are decoded again
+
+
+def typed_texts(codec: Codec, items: Iterable[str]) -> Texts:
+    """Texts as people type them, ready to be encoded; what is no text is refused."""
+    return encodable(codec.from_typed(text_of(item)) for item in items)
+
+
+def encodable(texts: Iterable[str]) -> Texts:
+    """Texts ready to be encoded."""
+    try:
+        return Texts.of(texts)
+    except UnicodeEncodeError as error:
+        raise CodecError("The text is not valid Unicode: it holds bytes that are no UTF-8.") from error
+
+
+def text_of(item: object) -> str:
+    """The same, if it is a text."""
+    if not isinstance(item, str):
+        raise ConfigError(f"A text is wanted, and a {type(item).__name__} came: {item!r}. Give a str.")
+    return item
+
+
+def prompt_ids(codec: Codec, prompt: str) -> list[int]:
+    """BOS and the symbols of an unfinished text."""
+    ids: list[int] = codec.encode(typed_texts(codec, [prompt])).ids.tolist()
+    return ids[:-1]
+
+
+def spoken(codec: Codec, prompt: Sequence[int], ids: Iterable[int]) -> Iterator[str]:
+    """What each of `ids` adds to the text of `prompt`; an unfinished character waits for its other bytes."""
+    known = list(prompt)
+    told = len(shown(codec, known))
+    for count, one in enumerate(ids, 1):
+        known.append(one)
+        text = shown(codec, known)
+        ready = len(text.rstrip(HALF))
+        if ready > told:
+            yield text[told:ready]
+            told = ready
+        if count % LONG == 0 and told == len(text):
+            known = known[-KEPT:]
+            told = len(shown(codec, known))
+    yield shown(codec, known)[told:]
+
+
+def shown(codec: Codec, ids: Sequence[int]) -> str:
+    """Ids as people read them."""
+    return codec.to_shown(codec.decode(ids))
+
+
+def joined(codec: Codec, prompt: str, known: Sequence[int], pieces: Iterable[str]) -> Iterator[str]:
+    """The pieces as they follow the prompt a person typed: no second space or comma after one that is there."""
+    drop = _typed_already(codec, prompt, known)
+    for piece in pieces:
+        if drop:
+            piece = piece.lstrip(drop)
+            drop = "" if piece else drop
+        yield piece
+
+
+def following(codec: Codec, prompt: str, known: Sequence[int], ids: Sequence[int]) -> str:
+    """What `ids` add to a prompt that a person typed and whose ids are `known`, in one."""
+    return "".join(joined(codec, prompt, known, [shown(codec, [*known, *ids])[len(shown(codec, known)) :]]))
+
+
+def _typed_already(codec: Codec, prompt: str, known: Sequence[int]) -> str:
+    """The letters between two symbols that stand at the end of the prompt and are no symbols themselves."""
+    bare, comma = prompt.rstrip(), codec.separator.strip()
+    space = " " if prompt != bare else ""
+    if comma and bare.endswith(comma):
+        return comma + space
+    before = codec.decode(known)
+    return space if before == before.rstrip() else ""
+
+
+def until(pieces: Iterable[str], stops: Sequence[str]) -> Iterator[str]:
+    """The pieces up to the first of `stops`; what may become a stop is held back until it is known."""
+    waiting = ""
+    for piece in pieces:
+        waiting += piece
+        found = [place for place in (waiting.find(stop) for stop in stops) if place >= 0]
+        if found:
+            yield waiting[: min(found)]
+            return
+        safe = len(waiting) - max((_overlap(waiting, stop) for stop in stops), default=0)
+        yield waiting[:safe]
+        waiting = waiting[safe:]
+    yield waiting
+
+
+def has_stop(
+    codec: Codec, prompt: str, known: Sequence[int], ids: Sequence[int], stops: Sequence[str]
+) -> bool:
+    """Whether what `ids` add to a prompt has one of `stops` in it; if so it became whole with the last of them."""
+    window = KEPT + 2 * max((len(stop.encode()) for stop in stops), default=0)
+    recent = (
+        shown(codec, ids[-window:]) if len(ids) > window else following(codec, prompt, known[-KEPT:], ids)
+    )
+    return any(stop in recent for stop in stops)
+
+
+def _overlap(text: str, stop: str) -> int:
+    """How many letters at the end of `text` could be the beginning of `stop`."""
+    sizes = range(min(len(text), len(stop) - 1), 0, -1)
+    return next((size for size in sizes if text.endswith(stop[:size])), 0)

@@ -24,9 +24,30 @@ def compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any]
     import numba
 
     try:
-        return cast(Callable[..., Any], numba.njit(nogil=True, cache=True, **options)(function))
+        kernel = numba.njit(nogil=True, cache=True, **options)(function)
     except RuntimeError:  # numba: "no locator available"
         return cast(Callable[..., Any], numba.njit(nogil=True, **options)(function))
+    _load_without_registries(kernel)
+    return cast(Callable[..., Any], kernel)
+
+
+def _load_without_registries(kernel: Any) -> None:
+    """Spare a kernel that is on disk the rules by which others are compiled: numba imports them all before it looks.
+
+    That takes a tenth of a second in every process. Compiling imports them as before.
+    """
+    from numba.core.runtime.nrt import rtsys
+
+    cache: Any = getattr(kernel, "_cache", None)
+    if not all(hasattr(cache, name) for name in ("_load_overload", "_guard_against_spurious_io_errors")):
+        return  # another version of numba
+
+    def load_overload(signature: Any, context: Any) -> Any:
+        rtsys.initialize(context)  # what allocates memory for kernels
+        with cache._guard_against_spurious_io_errors():
+            return cache._load_overload(signature, context)
+
+    cache.load_overload = load_overload
 
 
 def threads() -> int:

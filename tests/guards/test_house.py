@@ -121,6 +121,25 @@ def test_the_front_door_is_light(program: str, library: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+SLOW_TO_IMPORT = (
+    "torch",
+    "pydantic",
+    "numba.np.npyimpl",
+)  # layers, typer's validators, numba's rules of typing
+
+
+def test_counting_imports_nothing_it_does_not_need(tmp_path: Path) -> None:
+    (tmp_path / "book.txt").write_text("sun and rain\n" * 50)
+    words = ["fit", str(tmp_path / "book.txt"), "--order", "3", "-q", "--force", "-o", str(tmp_path / "lm")]
+    program = (
+        f"import sys; from chainrule.cli import main; main({words!r}); print(*sys.modules, file=sys.stderr)"
+    )
+    for _ in range(2):  # the first one may have to compile kernels
+        done = python(program)
+        assert done.returncode == 0, done.stderr
+    assert not set(SLOW_TO_IMPORT) & set(done.stderr.split())
+
+
 def test_the_changelog_begins_with_this_version() -> None:
     versions = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert versions[0] == chainrule.__version__

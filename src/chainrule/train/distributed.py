@@ -7,6 +7,7 @@ plans, writes checkpoints and saves the model.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -90,6 +91,9 @@ class ProcessGroup:
 
 
 ALONE = ProcessGroup()
+# Threads of gloo outlive their group where a mesh refers to it. They need Python's lock to let go of the tensors they
+# sent last; a process whose interpreter is gone by then is aborted (PyTorch's pull request 179291 tells of it).
+LETTING_GO = 0.2  # seconds
 
 
 def processes() -> int:
@@ -115,6 +119,7 @@ def process_group() -> Iterator[ProcessGroup]:
         torch.distributed.barrier()  # one that leaves while another still talks to it makes that one abort
     finally:
         torch.distributed.destroy_process_group()
+        time.sleep(LETTING_GO)
 
 
 def _join(attempt: str) -> int:

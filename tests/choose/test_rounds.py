@@ -39,7 +39,7 @@ def test_rounds_take_less_than_the_time_and_get_smaller_and_longer(
 
 @pytest.mark.parametrize(
     ("seconds", "starters", "counts"),
-    [(20.0, 1, []), (70.0, 2, [2]), (165.0, 5, [5]), (280.0, 5, [5, 2]), (1160.0, 5, [5, 2])],
+    [(20.0, 1, []), (70.0, 2, [2]), (165.0, 5, [5, 2]), (280.0, 5, [5, 2]), (1160.0, 5, [5, 2])],
 )
 def test_fewer_families_start_where_there_is_little_time(
     seconds: float, starters: int, counts: list[int]
@@ -56,7 +56,7 @@ def test_the_winner_has_most_of_the_time() -> None:
 
 def test_slow_starts_make_longer_rounds_for_fewer() -> None:
     slow, fast = schedule(NAMES, 165.0, 5.0), schedule(NAMES, 165.0, 0.5)
-    assert len(slow.starters) < len(fast.starters) and slow.rounds[0][1] >= 30.0
+    assert len(slow.starters) < len(fast.starters) and slow.rounds[0][1] >= 20.0
 
 
 def turn(name: str, figure: float, **more: Any) -> Turn:

@@ -50,6 +50,8 @@ def _equal(row: Row, best: Row) -> bool:
     """Whether nobody would notice the difference."""
     if row is best:
         return True
+    if row["chosen_behind"] is None:  # it was dropped before all of the validation part was asked
+        return False
     return not row["chosen_behind"]["real"] and row["loss"] <= best["loss"] + NEAR * abs(best["loss"])
 
 

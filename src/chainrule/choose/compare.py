@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from chainrule.bundle import Bundle, load
+from chainrule.choose.forks import Event
 from chainrule.choose.ladder import ladder, ladders
 from chainrule.choose.plan import CODECS, GIVEN, PLAN, TYPED, RacePlan, check_same, opened
-from chainrule.choose.race import CLOCK, FOLDERS, Event, Race
+from chainrule.choose.race import CLOCK, FOLDERS, Race
 from chainrule.choose.report import page
 from chainrule.choose.results import Compared, cost_forecasts, results
 from chainrule.choose.rounds import ROUNDS

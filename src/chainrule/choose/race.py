@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from chainrule.choose.forks import Event, Forks
 from chainrule.choose.ladder import Rung, by_promise
 from chainrule.choose.rounds import CONTINUES, FAILED, SHORTEST, Log, Turn, left_out, schedule
 from chainrule.config import to_json
@@ -23,14 +22,13 @@ from chainrule.train.checkpoint import FILE as CHECKPOINT
 
 FINISHING = 0.03  # share of the time for putting everything together
 COUNTING = 0.05  # share that counting is expected to take, before it is known
-CURVE, COUNTED_CURVE = 0.06, 0.04  # shares that learning curves may take, of what learns and of what counts
+CURVE, COUNTED_CURVE = 0.05, 0.04  # shares that learning curves may take, of what learns and of what counts
 HALVES = 3  # sizes of a learner's curve, each with half of the data of the next, and half of the time
 SHORTEST_PART = 2.0  # seconds for the smallest of them
-STARTS, USUAL_JUDGING = 3.5, 2.0  # seconds in which a process starts, and a model is judged
+STARTS, USUAL_JUDGING = 1.0, 2.0  # seconds in which a process starts, and a model is judged
 LEAST = 4.0  # seconds below which a process has started before its time is over
 PATIENCE = 60.0  # seconds beyond its share after which a process is stopped
 CLOCK, FOLDERS = "seconds.txt", ("jobs", "found", "models", "runs")
-Event = Mapping[str, Any]
 
 
 @dataclass
@@ -47,8 +45,10 @@ class Race:
     failed: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)  # what was left out, and why
     before: float = 0.0  # seconds that passed before this process
+    forks: Forks = field(init=False)
 
     def __post_init__(self) -> None:
+        self.forks = Forks(self.out)
         for folder in FOLDERS:
             (self.out / folder).mkdir(parents=True, exist_ok=True)
         if (self.out / CLOCK).exists():
@@ -61,6 +61,10 @@ class Race:
 
     def run(self) -> None:
         """Everything, the simplest first."""
+        with self.forks:
+            self._run()
+
+    def _run(self) -> None:
         for codec, counted in self._counted().items():
             seconds = COUNTED_CURVE * self.budget
             self._job(f"counting {codec}", "rungs", codec, 0.0, counted, curve_seconds=seconds)
@@ -135,10 +139,18 @@ class Race:
                 break
         for rung in started:  # kept for rounds that do not come any more
             (self.out / "runs" / rung.name / CHECKPOINT).unlink(missing_ok=True)
+        self._test(started)
         best = self._best(started)
         if best and log.last(best.name):
             told = log.end(best.name, self.unit)
             self.watch({"name": told.name, "decided": told.why, "decision": told.decision})
+
+    def _test(self, started: Sequence[Rung]) -> None:
+        """Judge those on the test part that left before the last round."""
+        left = [rung for rung in started if "bits" not in (self.found(rung.name) or {"bits": None})]
+        for codec in dict.fromkeys(rung.codec for rung in left):
+            names = [rung.name for rung in left if rung.codec == codec]
+            self._job(f"testing {codec}", "test", codec, 0.0, names=names)
 
     def _may_improve(self, log: Log, rung: Rung, last: int) -> bool:
         """Whether more time may help it: it has not stopped by itself, nor failed, nor had the rest already."""
@@ -163,7 +175,7 @@ class Race:
         if reason or not found or found["round"] != number:
             log.add(replace(turn, seconds=self.passed - began, decision=FAILED, why=f"failed: {reason}"))
             return
-        told = {name: found[name] for name in ("figure", "loss", "bits", "epochs", "stopped_early")}
+        told = {name: found[name] for name in ("figure", "loss", "epochs", "stopped_early")}
         log.add(replace(turn, seconds=self.passed - began, trained=found["seconds"], **told))
 
     def _fails(self, name: str, reason: str) -> None:
@@ -172,9 +184,12 @@ class Race:
 
     def _after(self) -> float:
         """Seconds for what comes after the winner: the mix, and its learning curve where there is time for one."""
-        best = self._best(by_promise(self.rungs))
+        learners = by_promise(self.rungs)
+        best = self._best(learners)
         judging = self.found(best.name)["judging"] if best else USUAL_JUDGING
-        return (STARTS + 2 * judging if self.mixing else 0.0) + self._curve_seconds()
+        tested = sum(1 for rung in learners if "bits" not in (self.found(rung.name) or {})) - 1
+        mixing = STARTS + 2 * judging if self.mixing else 0.0
+        return max(0, tested) * judging / 2 + mixing + self._curve_seconds()
 
     def _curve_seconds(self) -> float:
         """What a learner's curve takes, none if its smallest part would be too short to learn from."""
@@ -195,9 +210,10 @@ class Race:
         best = self._best(learners)
         if best is None or self.found(f"curve of {best.name}"):
             return
-        turns = [turn for turn in self.turns if turn.name == best.name and turn.bits is not None]
+        turns = [turn for turn in self.turns if turn.name == best.name and turn.decision != FAILED]
         if len(turns) >= HALVES and turns[-1].epochs <= 1.0:
-            points = {"read": [[turn.epochs, turn.bits] for turn in turns]}
+            harder = self.found(best.name)["bits"] / turns[-1].figure  # the test part, than what decided
+            points = {"read": [[turn.epochs, harder * turn.figure] for turn in turns]}
             write_text(self.out / "found" / f"curve of {best.name}.json", to_json(points) + "\n")
             return
         seconds = min(self._curve_seconds(), self.left)
@@ -258,34 +274,31 @@ class Race:
 
     def _process(self, path: Path, seconds: float) -> str | None:
         """Why it failed; None if it did not."""
-        words = [sys.executable, "-m", "chainrule.choose.worker", str(path)]
-        log, limit = path.with_suffix(".log"), (1.5 * seconds or max(0.0, self.left)) + PATIENCE
-        with (
-            log.open("w") as errors,
-            subprocess.Popen(words, stdout=subprocess.PIPE, stderr=errors, text=True) as process,
-            _limited(process, limit) as late,
-        ):
+        limit, code = (1.5 * seconds or max(0.0, self.left)) + PATIENCE, 0
+        with _limited(self.forks, limit) as late:
             try:
-                for event in _events(process):
-                    self.watch(event)
+                for event in self.forks.run(path):
+                    code = event.get("ended", code)
+                    if "name" in event:
+                        self.watch(event)
                     self._tick()
             except KeyboardInterrupt:
-                process.terminate()
-                process.wait()
                 raise Stopped("stopped; continue with --resume.") from None
         if late.is_set():
             return f"it was stopped after {limit:.0f} s, far beyond its time"
-        return _reason(process.returncode, log.read_text(errors="replace").strip().splitlines())
+        log = path.with_suffix(".log")
+        told = log.read_text(errors="replace").strip().splitlines() if log.exists() else []
+        return _reason(code, told)
 
 
 @contextmanager
-def _limited(process: subprocess.Popen[str], seconds: float) -> Iterator[threading.Event]:
-    """Stop a process that takes far too long; the event says whether that happened."""
+def _limited(forks: Forks, seconds: float) -> Iterator[threading.Event]:
+    """Stop a job that takes far too long; the event says whether that happened."""
     late = threading.Event()
 
     def stop() -> None:
         late.set()
-        process.kill()
+        forks.stop(signal.SIGKILL)
 
     timer = threading.Timer(seconds, stop)
     timer.daemon = True
@@ -294,17 +307,6 @@ def _limited(process: subprocess.Popen[str], seconds: float) -> Iterator[threadi
         yield late
     finally:
         timer.cancel()
-
-
-def _events(process: subprocess.Popen[str]) -> Iterator[Event]:
-    """What a process says, until it ends."""
-    assert process.stdout is not None
-    for line in process.stdout:
-        try:
-            yield json.loads(line)
-        except ValueError:
-            continue
-    process.wait()
 
 
 def _reason(code: int, lines: Sequence[str]) -> str | None:

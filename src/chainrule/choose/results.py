@@ -51,7 +51,7 @@ def results(
     """The whole report as values, best model first."""
     names = [rung.name for rung in race.rungs]
     mixed = sorted(path.stem for path in (race.out / "found").glob("* + *.json"))
-    rows = [_row(race, name, compared) for name in [*names, *mixed] if race.found(name)]
+    rows = [_row(race, name, compared) for name in [*names, *mixed] if "bits" in (race.found(name) or {})]
     rows.sort(key=lambda row: row["loss"])  # the validation part decides
     for row in rows:
         row["behind"] = _behind(race, row["name"], rows[0]["name"], "")
@@ -104,8 +104,8 @@ def _cases(race: Race, name: str, part: str = "") -> tuple[np.ndarray, np.ndarra
 
 
 def _behind(race: Race, name: str, best: str, part: str) -> dict[str, Any] | None:
-    """The paired difference to the best; none of the best itself."""
-    if name == best:
+    """The paired difference to the best; none of the best itself, nor where they were not judged alike."""
+    if name == best or not (race.out / "found" / f"{name}{part}.npy").exists():
         return None
     told = difference(*paired(*_cases(race, name, part), *_cases(race, best, part)))
     return {"bits": told.value, "low": told.low, "high": told.high, "real": bool(told.real)}

@@ -18,12 +18,9 @@ from chainrule.store.files import write_text
 from chainrule.store.manifest import read_json
 
 SHORTEST = (
-    10.0  # seconds of a round at least, once a process has started: two for judging, the rest is learning
+    10.0  # seconds of a round at least, once a process has started: one for judging, the rest is learning
 )
-STARTS, SLOWER = (
-    3.0,
-    4.0,
-)  # seconds in which a learner's process starts; or so many times those of one that counts
+STARTS, SLOWER = 1.5, 2.0  # seconds until a learner's first step; or so many times those of one that counts
 STARTING = 0.4  # share of the time that first rounds take at most: where it is short, fewer families start
 FIRST, LATER = 0.2, 0.15  # shares of the time for the first round, and for each one between it and the last
 ROUNDS = "rounds.json"
@@ -76,7 +73,6 @@ class Turn:
     trained: float = 0.0  # seconds that the model had in all, rounds before this one included
     figure: float = math.inf  # on the validation part, as people are told
     loss: float = math.inf  # the same, smaller is better
-    bits: float | None = None  # on the test part: told, and never asked
     epochs: float = 0.0  # how often the data were read, in all
     stopped_early: bool = False  # more time would not help
     decision: str = ""

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,7 @@ LEAVING = 1.5  # seconds for samples, and for writing everything down
 EVERY_CHECKPOINT = "30s"
 FRACTIONS = (1 / 16, 1 / 8, 1 / 4, 1 / 2)  # of the data, for the curve of a model that counts
 EVERY = 0.5  # seconds between two lines
+SAMPLE = 32_768  # ids of the validation part that decide before the last round
 
 
 @dataclass
@@ -83,7 +85,8 @@ class Work:
         """Train one model from where it stood until this round is over, and judge it."""
         rung = Rung(**self.job["rungs"][0])
         self.peak.reset()
-        run, parts = self.out / "runs" / rung.name, (chosen_on(self.prepared), judged_on(self.prepared))
+        run, quick = self.out / "runs" / rung.name, self._quick() if self.job["learning"] else None
+        parts = [chosen_on(quick)] if quick else [chosen_on(self.prepared), judged_on(self.prepared)]
         timing = Timing(
             clock=FirstLook() if self.job["learning"] else lambda: self.used,
             judged=sum(len(part.ids) for part in parts),
@@ -100,7 +103,35 @@ class Work:
             "epochs": training["epochs"],
             "stopped_early": training["stopped_early"],
         }
-        self._keep(rung.name, bundle, facts, float(training["seconds"]))
+        self._keep(rung.name, bundle, facts, float(training["seconds"]), quick)
+
+    def _quick(self) -> Prepared:
+        """The data with a sample to decide on: before the last round, time is better spent on learning."""
+        held = self.prepared.valid or self.prepared.test
+        assert held is not None
+        fraction = min(1.0, SAMPLE / max(1, len(held.main.ids)))
+        some = {name: part(one, fraction, self.plan.seed) for name, one in held.items()}
+        return replace(self.prepared, valid=held if fraction == 1.0 else Part(some))
+
+    def test(self) -> None:
+        """Judge models on the test part that were dropped before anybody had asked for that."""
+        for name in self.job["names"]:
+            bundle, path = load(self.out / "models" / name), self.out / "found" / f"{name}.json"
+            found = json.loads(path.read_text(encoding="utf-8"))
+            with _threads(found["threads"]):
+                told = self._tested(name, bundle)
+            write_text(path, to_json({**found, **told}, indent=2) + "\n")
+
+    def _tested(self, name: str, bundle: Bundle) -> dict[str, Any]:
+        """Everything there is to say about a model on the test part."""
+        found = judged(bundle, self.prepared, self.plan.seed, self.spelling)
+        np.save(self.out / "found" / f"{name}.npy", np.stack([found.bits, found.sizes]))
+        return {"bits": float(found.bits.sum() / found.sizes.sum()), **found.facts}
+
+    @property
+    def spelling(self) -> bool:
+        """Whether what a codec cannot write down is paid for by the byte: where several are compared."""
+        return len(self.plan.codecs) > 1
 
     def _learnt(
         self, rung: Rung, options: Mapping[str, Any], run: Path | None = None, timing: Timing | None = None
@@ -172,24 +203,30 @@ class Work:
 
         return shown
 
-    def _keep(self, name: str, bundle: Bundle, facts: Mapping[str, Any], seconds: float) -> float:
-        """Save a model that took so many `seconds`, and what there is to say about it; gives what is minimised."""
+    def _keep(
+        self,
+        name: str,
+        bundle: Bundle,
+        facts: Mapping[str, Any],
+        seconds: float,
+        quick: Prepared | None = None,
+    ) -> float:
+        """Save a model that took so many `seconds`, and what there is to say about it; gives what is minimised.
+
+        With `quick` data, only what decides about it.
+        """
         family, settings = bundle.body.family, bundle.model.config.values()
         bundle.save(self.out / "models" / name, force=True)
         memory, began = self.peak.bytes, time.monotonic()
-        spelling = len(self.plan.codecs) > 1
         with _threads(bundle.card.get("threads")):
-            chosen = choice(bundle, self.prepared, spelling)
-            found = judged(bundle, self.prepared, self.plan.seed, spelling)
-        bits = float(found.bits.sum() / found.sizes.sum())
-        np.save(self.out / "found" / f"{name}.npy", np.stack([found.bits, found.sizes]))
-        if chosen.cases is not None:
+            chosen = choice(bundle, quick or self.prepared, self.spelling)
+            tested = {} if quick else self._tested(name, bundle)
+        if chosen.cases is not None and not quick:
             np.save(self.out / "found" / f"{name}.valid.npy", np.stack(chosen.cases))
         told = {
             "name": name,
             "title": title(family, settings, name),
             "codec": bundle.codec.name,
-            "bits": bits,
             "figure": chosen.figure,
             "loss": chosen.loss,
             "family": family,
@@ -197,18 +234,23 @@ class Work:
             "notes": bundle.card.get("notes", []),
             "progress": [],
             "seconds": seconds,
-            "judging": time.monotonic() - began,
+            "judging": (time.monotonic() - began) * (self._whole(quick) if quick else 1.0),
             "started": self.started,
             "threads": bundle.card.get("threads"),
             "memory_bytes": memory,
             "parameters": bundle.model.parameters_count,
             "file_bytes": sum(path.stat().st_size for path in (self.out / "models" / name).rglob("*")),
-            **found.facts,
+            **tested,
             **facts,
         }
         write_text(self.out / "found" / f"{name}.json", to_json(told, indent=2) + "\n")
         say({"name": name, "done": True, "bits": chosen.figure, "seconds": seconds})
         return chosen.loss
+
+    def _whole(self, quick: Prepared) -> float:
+        """How many times as many symbols both held-out parts have."""
+        whole = len(chosen_on(self.prepared).ids) + len(judged_on(self.prepared).ids)
+        return whole / max(1, len(chosen_on(quick).ids))
 
 
 class FirstLook:
@@ -287,15 +329,36 @@ class _Telling:
         say({"name": self.name, "share": share, "bits": bits, "left": self.meter.left})
 
 
+@cache
+def _data(out: Path, codec: str) -> tuple[RacePlan, Prepared]:
+    """The plan and the data, read once; a fork has what was read before it."""
+    with quiet():
+        plan, prepared = opened(out, codec)
+    return plan, prepared[codec]
+
+
+def ready(path: Path) -> None:
+    """Whatever a job needs that others need, too: its data, and torch for those that learn."""
+    job = json.loads(path.read_text(encoding="utf-8"))
+    _data(path.parent.parent, job["codec"])
+    if job["kind"] != "rungs":
+        import chainrule.train.gradient  # noqa: F401
+
+
 def main(path: Path) -> int:
     """Do one job."""
     job, out = json.loads(path.read_text(encoding="utf-8")), path.parent.parent
     began = time.monotonic()
     try:
         with quiet():
-            plan, prepared = opened(out, job["codec"])
-            work = Work(job, out, plan, prepared[job["codec"]], began, Peak())
-            {"rungs": work.rungs, "round": work.round, "mix": work.mix, "curve": work.curve}[job["kind"]]()
+            work = Work(job, out, *_data(out, job["codec"]), began, Peak())
+            {
+                "rungs": work.rungs,
+                "round": work.round,
+                "test": work.test,
+                "mix": work.mix,
+                "curve": work.curve,
+            }[job["kind"]]()
     except ChainruleError as error:
         print(error, file=sys.stderr)
         return 1

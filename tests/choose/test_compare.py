@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
-import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +17,6 @@ import chainrule as cr
 from chainrule.choose import race
 from chainrule.choose.advice import advice
 from chainrule.choose.compare import Comparison
-from chainrule.choose.forks import Forks
 from chainrule.choose.ladder import ladders, title
 from chainrule.choose.measure import cases, spelled, widths
 from chainrule.choose.rounds import Schedule
@@ -53,6 +50,7 @@ def compared(weather: Path, events: list[dict[str, Any]]) -> Comparison:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(race, "LEAST", -1e9)  # however slow the machine is
         patch.setattr(race, "COUNTED_CURVE", 1e9)
+        patch.setattr(race, "ADAPTING", {"neural cache": 0.0, "dynamic evaluation": 0.0})
         return cr.compare(
             weather,
             column="state",
@@ -66,7 +64,8 @@ def compared(weather: Path, events: list[dict[str, Any]]) -> Comparison:
 def test_all_models_are_judged_and_the_best_comes_first(compared: Comparison) -> None:
     rows = compared.results["models"]
     assert [row["name"] for row in rows if row["failed"]] == []
-    assert {row["name"] for row in rows} == {"unigram", "2-gram", "lstm", "lstm + 2-gram"}
+    adapting = {"lstm + neural cache + 2-gram", "lstm + dynamic evaluation + 2-gram"}
+    assert {row["name"] for row in rows} == {"unigram", "2-gram", "lstm", "lstm + 2-gram"} | adapting
     losses = [row["loss"] for row in rows]
     named = {row["name"]: row for row in rows}
     assert losses == sorted(losses) and named["2-gram"]["bits"] < named["unigram"]["bits"]
@@ -92,6 +91,15 @@ def test_models_can_be_used_afterwards_and_score_as_reported(compared: Compariso
     assert bundle.generate("", 5, seed=1)
     assert row["perplexity"] == pytest.approx(2.0 ** row["bits"], rel=1e-6)  # events: bits per symbol
     assert compared.model().codec.fingerprint() == bundle.codec.fingerprint()
+
+
+def test_a_winner_that_adapts_itself_is_told_apart_and_handed_over_as_judged(compared: Comparison) -> None:
+    rows = {row["name"]: row for row in compared.results["models"]}
+    for way, name in (("neural-cache", "neural cache"), ("dynamic", "dynamic evaluation")):
+        row = rows[f"lstm + {name} + 2-gram"]
+        assert any(way in note and "in its order" in note for note in row["notes"])
+        assert compared.model(row["name"]).model.models[0].family == way  # type: ignore[attr-defined]
+        assert row["loss"] < rows["2-gram"]["loss"] + 0.01
 
 
 def test_results_and_report_are_on_disk(compared: Comparison) -> None:
@@ -160,49 +168,6 @@ def test_models_without_time_are_left_out(weather: Path, tmp_path: Path) -> None
     left = {row["name"]: row["failed"] for row in found.results["models"] if row["failed"]}
     assert left["window"].startswith("not started") and "larger budget" in left["window"]
     assert found.recommended is not None and found.results["seconds"] < 30
-
-
-SLEEPER = """
-import json, os, subprocess, sys
-for line in sys.stdin:
-    child = subprocess.Popen(["sleep", "60"])
-    print(json.dumps({"pid": child.pid}), flush=True)
-    print(json.dumps({"ended": child.wait()}), flush=True)
-"""
-
-
-def test_a_job_that_hangs_or_is_killed_is_not_waited_for(tmp_path: Path) -> None:
-    began, pipes = time.monotonic(), {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    with Forks(tmp_path) as forks:
-        forks.process = subprocess.Popen([sys.executable, "-c", SLEEPER], **pipes)  # type: ignore[call-overload]
-        with race._limited(forks, 0.5) as late:
-            assert list(forks.run(tmp_path / "job")) == [{"ended": -9}]
-    assert late.is_set() and time.monotonic() - began < 30
-    assert race._reason(0, []) is None and race._reason(1, ["a", "b"]) == "b"
-    assert "memory" in str(race._reason(-9, ["a"])) and "signal 15" in str(race._reason(-15, []))
-
-
-def test_whoever_forks_is_started_again_when_it_has_died(tmp_path: Path) -> None:
-    (tmp_path / "jobs").mkdir()
-    job = tmp_path / "jobs" / "one.json"
-    job.write_text(json.dumps({"kind": "rungs", "codec": "words"}))  # of a comparison that is not there
-    with Forks(tmp_path) as forks:
-        assert list(forks.run(job)) == [{"ended": 1}] and "plan.json" in job.with_suffix(".log").read_text()
-        assert forks.process is not None
-        forks.process.kill()
-        forks.process.wait()
-        assert list(forks.run(job)) == [{"ended": -9}]
-        assert list(forks.run(job)) == [{"ended": 1}]
-
-
-def test_a_job_ends_with_whoever_asked_for_it(tmp_path: Path) -> None:
-    program = (
-        "import subprocess, sys; from chainrule.choose import forks;"
-        "child = subprocess.Popen(['sleep', '60']); print(forks._waited(child.pid))"
-    )
-    words: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    with subprocess.Popen([sys.executable, "-c", program], **words) as process:
-        assert process.communicate(timeout=60)[0].strip() == str(-signal.SIGTERM)
 
 
 def test_ctrl_c_stops_and_says_how_to_go_on(

@@ -14,6 +14,8 @@ import torch
 import chainrule as cr
 from chainrule.codecs.base import Texts
 from chainrule.codecs.registry import codec as codec_class
+from chainrule.data.corpus import encode
+from chainrule.data.sources import read
 from chainrule.errors import BundleError, CodecError, ConfigError, DataError, ModelError
 from chainrule.models.mix import Mix
 from chainrule.models.registry import family
@@ -180,6 +182,33 @@ def test_ngrams_are_interpolated_with_weights_from_the_new_validation_part(old: 
     assert refitted.card["figures"] == found.card["figures"] and refitted.card["refit"]["sequences"] == len(
         NEW
     )
+
+
+def test_ngrams_are_merged_by_counts_as_if_old_and_new_had_been_one_file(
+    old: Path, new: Path, tmp_path: Path
+) -> None:
+    before = trained(old, "ngram")
+    merged = adapted(new, before, merge="counts")
+    both = written(tmp_path / "both.txt", [*OLD, *NEW])  # refitted: all of both
+    ids = encode(before.codec, read(both)).ids
+    whole = family("ngram").learn(before.body.config, ids)  # type: ignore[attr-defined]
+    assert merged.body.family == "ngram"
+    for name, array in whole.arrays().items():
+        np.testing.assert_array_equal(merged.body.arrays()[name], array, err_msg=name)
+    assert any("old and" in note and "added up" in note for note in merged.card["notes"])
+    told = merged.card["adapted"]["figures"]["new text"]
+    assert told["after"]["bits_per_symbol"] < told["before"]["bits_per_symbol"]
+
+
+def test_counts_are_added_only_where_there_are_counts_and_the_old_data(old: Path, new: Path) -> None:
+    before = trained(old, "ngram")
+    written(old, NEW)
+    with pytest.raises(DataError, match="not where they were"):
+        adapted(new, before, merge="counts")
+    with pytest.raises(ConfigError, match="made by counting"):
+        adapted(new, trained(new, "lstm"), merge="counts")
+    with pytest.raises(ConfigError, match="--from"):
+        cr.fit(new, merge="counts")
 
 
 def test_an_adapted_ngram_is_saved_and_loaded(old: Path, new: Path, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-NEAR = 0.02  # a model this much worse than the best is still recommended if it is simpler and chance may explain it
+NEAR = 0.01  # a model this much worse than the best is still recommended if it is simpler and chance may explain it
 CLOSE = 0.05  # and this much worse, it is good enough to be named as the fast one
 FEW_CASES, FEW_SYMBOLS = 30, 2_000
 TWICE = 2.0

@@ -26,6 +26,8 @@ CURVE, COUNTED_CURVE = 0.05, 0.04  # shares that learning curves may take, of wh
 HALVES = 3  # sizes of a learner's curve, each with half of the data of the next, and half of the time
 SHORTEST_PART = 2.0  # seconds for the smallest of them
 STARTS, USUAL_JUDGING = 1.0, 2.0  # seconds in which a process starts, and a model is judged
+ADAPTING = {"neural cache": 4.0, "dynamic evaluation": 100.0}  # what trying one takes, in times of judging
+ADAPTED = 0.04  # share of the time that one of them may take
 LEAST = 4.0  # seconds below which a process has started before its time is over
 PATIENCE = 60.0  # seconds beyond its share after which a process is stopped
 CLOCK, FOLDERS = "seconds.txt", ("jobs", "found", "models", "runs")
@@ -186,10 +188,19 @@ class Race:
         """Seconds for what comes after the winner: the mix, and its learning curve where there is time for one."""
         learners = by_promise(self.rungs)
         best = self._best(learners)
-        judging = self.found(best.name)["judging"] if best else USUAL_JUDGING
+        judging = self._judging(best)
         tested = sum(1 for rung in learners if "bits" not in (self.found(rung.name) or {})) - 1
-        mixing = STARTS + 2 * judging if self.mixing else 0.0
+        adapting = sum(ADAPTING[one] * judging for one in self._ways(judging))
+        mixing = STARTS + 2 * judging + adapting if self.mixing else 0.0
         return max(0, tested) * judging / 2 + mixing + self._curve_seconds()
+
+    def _judging(self, best: Rung | None) -> float:
+        """Seconds in which the best model reads both held-out parts."""
+        return float(self.found(best.name)["judging"]) if best else USUAL_JUDGING
+
+    def _ways(self, judging: float) -> list[str]:
+        """How the best may adapt itself to what it reads, as far as that can be tried in a small part of the time."""
+        return [way for way, times in ADAPTING.items() if times * judging <= ADAPTED * self.budget]
 
     def _curve_seconds(self) -> float:
         """What a learner's curve takes, none if its smallest part would be too short to learn from."""
@@ -197,13 +208,17 @@ class Race:
         return seconds if (seconds - STARTS) / 2**HALVES >= SHORTEST_PART else 0.0
 
     def _mix(self, learners: Sequence[Rung]) -> None:
-        """The best that learns with the best that counts in the same symbols."""
+        """The best that learns with the best that counts in the same symbols; also adapting itself, if time allows."""
         first = self._best(learners)
         second = self._best(self._counted().get(first.codec, [])) if first else None
-        if self.mixing and first and second:
-            parts = [first.name, second.name]
-            seconds = max(0.0, self.left - self._curve_seconds())
-            self._job(" + ".join(parts), "mix", first.codec, seconds, parts=parts)
+        if not (self.mixing and first and second):
+            return
+        parts = [first.name, second.name]
+        for way in (None, *self._ways(self._judging(first))):
+            seconds = self.left - self._curve_seconds()
+            if way is None or seconds >= ADAPTING[way] * self._judging(first):
+                name = " + ".join([first.name, *([way] if way else []), second.name])
+                self._job(name, "mix", first.codec, max(0.0, seconds), parts=parts, adapting=way)
 
     def _curve(self, learners: Sequence[Rung]) -> None:
         """How the winner improves with more data: from its rounds, or with parts of the data in parts of the time."""

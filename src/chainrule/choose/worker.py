@@ -37,12 +37,17 @@ from chainrule.train.budget import Timing
 from chainrule.train.checkpoint import seconds_before
 from chainrule.train.fit import ask, learn
 from chainrule.train.unfinished import UNFINISHED
+from chainrule.use.adapt import AdaptConfig, adapted_model, told
 
 SHORTEST = 2.0  # seconds that a training gets at least
-LEAVING = 1.5  # seconds for samples, and for writing everything down
+LEAVING, QUICKLY = 1.5, 0.5  # seconds for samples, and for writing everything down; without samples
 EVERY_CHECKPOINT = "30s"
 FRACTIONS = (1 / 16, 1 / 8, 1 / 4, 1 / 2)  # of the data, for the curve of a model that counts
 EVERY = 0.5  # seconds between two lines
+WAYS = {
+    "neural cache": AdaptConfig(neural_cache=True),
+    "dynamic evaluation": AdaptConfig(dynamic=True),
+}  # how a model adapts itself to what it reads
 SAMPLE = 32_768  # ids of the validation part that decide before the last round
 
 
@@ -90,7 +95,7 @@ class Work:
         timing = Timing(
             clock=FirstLook() if self.job["learning"] else lambda: self.used,
             judged=sum(len(part.ids) for part in parts),
-            leaving=LEAVING,
+            leaving=QUICKLY if quick else LEAVING,
             planned=self.job["planned"],
         )
         options = {"budget": self._budget(run), "checkpoint_every": EVERY_CHECKPOINT}
@@ -157,21 +162,23 @@ class Work:
         return path.read_text().strip()
 
     def mix(self) -> None:
-        """Mix several models that were found."""
+        """Mix several models that were found; the first may adapt itself to what it reads."""
         self.peak.reset()
         bundles = [load(self.out / "models" / name) for name in self.job["parts"]]
         parts = [json.loads((self.out / "found" / f"{name}.json").read_text()) for name in self.job["parts"]]
         threads = next((one["threads"] for one in parts if one["threads"]), None)
         valid = chosen_on(self.prepared)
-        predicted = valid.ids != BOS
+        predicted, way = valid.ids != BOS, self.job["adapting"]
         with _threads(threads):
-            logs = [bundle.model.score_ids(valid.ids)[predicted] for bundle in bundles]
-        model = Mix.of([bundle.model for bundle in bundles], best_weights(logs))
-        weights = ", ".join(
-            f"{name} {weight:.2f}"
-            for name, weight in zip(self.job["parts"], model.config.weights, strict=True)
-        )
-        card = {"notes": [f"weights: {weights}"], "threads": threads}
+            models = [bundle.model for bundle in bundles]
+            if way:
+                models[0] = adapted_model(models[0], WAYS[way], valid.ids)
+            logs = [model.score_ids(valid.ids)[predicted] for model in models]
+        model = Mix.of(models, best_weights(logs))
+        names = zip(self.job["parts"], model.config.weights, strict=True)
+        notes = ["weights: " + ", ".join(f"{name} {weight:.2f}" for name, weight in names)]
+        notes += [f"{told(models[0])}: figures are of text in its order"] if way else []
+        card = {"notes": notes, "threads": threads}
         learning = sum(part["seconds"] for part in parts)  # without them there would be nothing to mix
         bundle = Bundle.of(self.prepared.codec, model, card)
         self._keep(self.job["name"], bundle, {}, time.monotonic() - self.began + learning)

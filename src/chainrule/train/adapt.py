@@ -1,8 +1,8 @@
 """Adapting: go on from a trained model with new data (fine-tuning, domain adaptation).
 
 Codec, family, sizes and task come from the model. One that learns by gradient is trained further; an n-gram is
-interpolated with one of the new data. Figures on old and new text, before and after, show what was gained and what was
-forgotten.
+interpolated with one of the new data, or counted again from old and new data together. Figures on old and new text,
+before and after, show what was gained and what was forgotten.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from chainrule.bundle import Bundle, load
 from chainrule.codecs.base import Codec
@@ -122,7 +124,9 @@ def adapt(given: str | Path | Bundle, asked: Asked, options: Mapping[str, Any], 
     place = place.judging(task, prepared.valid, prepared.test, old.part(codecs))
     new = data.test or data.valid
     earlier = {"old text": old.figures(before, task), "new text": HeldText(new).figures(before, task)}
-    learnt = _count if isinstance(before.body, CountingModel) else _train
+    learnt = _train
+    if isinstance(before.body, CountingModel):
+        learnt = _add_counts if config.merge == "counts" else _interpolate
     adapted = learnt(origin, prepared, task, options, place)
     figures = adapted.card["figures"]
     later = {"old text": old.figures(adapted, task), "new text": figures.get("test") or figures.get("valid")}
@@ -134,6 +138,10 @@ def _check_parts(before: Bundle, config: FitConfig) -> None:
     """Refuse to freeze layers, or to grow tables, that there are not."""
     if not isinstance(before.body, CountingModel):
         frozen(before.body, config.unfreeze)
+        if config.merge is not None:
+            raise ConfigError(
+                f"--merge is for models made by counting; a {before.body.family} is trained further. Leave it out."
+            )
     elif config.extend_vocab or config.unfreeze is not None:
         raise ConfigError(
             f"A {before.body.family} has no layers and no table of symbols that could grow. Leave out "
@@ -261,7 +269,37 @@ def frozen(body: Any, layers: int | None) -> dict[str, float]:
     return dict.fromkeys([*inner, *tables], 0.0)
 
 
-def _count(
+def _add_counts(
+    origin: Origin, prepared: Prepared, task: Task, options: Mapping[str, Any], place: Place
+) -> Bundle:
+    """One model of old and new data; a saved model has no counts, so its own data are counted again."""
+    old: Any = origin.bundle.body
+    data = _own_data(origin, _roles(origin, task))
+    if data is None:
+        raise DataError(
+            f"Counts are added by counting old and new data, and those of {origin.name} are not where they were, as "
+            "they were. Interpolate (--merge interpolate), or fit a new model to both files."
+        )
+    before = encoded(data, prepared.codecs)
+    before = before.everything() if "refit" in origin.bundle.card else before
+    config = _alike(old.config, options)
+
+    def counted(new: Prepared) -> CountingModel:
+        ids = np.concatenate([before.train[TEXT].ids, new.train[TEXT].ids])
+        model: CountingModel = type(old).learn(config, ids, place.progress)
+        return model
+
+    model, symbols = counted(prepared), before.train.main.symbols
+    note = f"counts of {symbols:,} old and {prepared.train.main.symbols:,} new symbols are added up"
+    found = Outcome(model, None, (*model.notes, note), {})
+    card = card_of(task, found, prepared)
+    if not refits(old.family, prepared, options):
+        return Bundle(prepared.codecs, found.body, task, None, card)
+    whole = prepared.everything()
+    return Bundle(prepared.codecs, counted(whole), task, None, card | refit_facts(card, prepared, whole))
+
+
+def _interpolate(
     origin: Origin, prepared: Prepared, task: Task, options: Mapping[str, Any], place: Place
 ) -> Bundle:
     """Interpolate with a model of the new data; the weights are those under which its validation part is likeliest.

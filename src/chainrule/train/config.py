@@ -20,6 +20,12 @@ class FitConfig(Config):
         "fit once more on everything after judging, held-out parts included; figures stay those of the judged model; "
         "not given: yes for models made by counting, no for those that learn by gradient",
     )
+    merge: str | None = option(
+        None,
+        "with --from and a counting model: interpolate it with one of the new data, or add up counts of old and new "
+        "data, which needs the old ones where they were; not given: interpolate",
+        choices=("interpolate", "counts"),
+    )
     extend_vocab: bool = option(False, "with --from: add the symbols of the new data to the vocabulary")
     unfreeze: int | None = option(
         None,

@@ -151,7 +151,7 @@ def ask(model: str, task: str | None, options: Mapping[str, Any]) -> Task:
         raise ConfigError(
             f"A {model} is made by counting, for the task {kind.task!r} alone, not for {task!r}."
         )
-    for name in ("extend_vocab", "unfreeze"):
+    for name in ("extend_vocab", "unfreeze", "merge"):
         if options.get(name):
             raise ConfigError(f"{flag(name)} goes on from a trained model: add --from MODEL.")
     configs: list[type[Config]] = [ReadConfig, *settings_of(model, task).values()]

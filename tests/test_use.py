@@ -24,7 +24,6 @@ from chainrule.models.ngram import Ngram, NgramConfig
 from chainrule.symbols import BOS, EOS
 from chainrule.use.complete import complete
 from chainrule.use.generate import generate
-from chainrule.use.score import score_sequences
 from decoding import searched
 from fitted import LINES, fitted
 
@@ -275,7 +274,7 @@ def test_equally_probable_candidates_stay_in_order() -> None:
 def test_candidates_are_scored_in_parts_of_any_size(
     words: Bundle, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chainrule.use.score.MANY", size)
+    monkeypatch.setattr("chainrule.data.numbered.MANY", size)
     assert sorted(one.text for one in words.rank(LINES[:4]).ranked) == sorted(LINES[:4])
     assert [one.text for one in words.score_each(LINES[:4])] == LINES[:4]
 
@@ -298,17 +297,14 @@ def test_results_are_plain_values_under_names_scripts_know(words: Bundle) -> Non
     assert list(text) == [*FIGURES, "seconds", "tokens"]
     assert [list(one) for one in text["tokens"]] == [["token", "log2prob", "bits", "order"]] * 3
     assert list(words.score_texts(["what is"]).to_dict()) == [*FIGURES, "seconds"]
-    assert [list(one.to_dict()) for one in words.score_each(["what is"])] == [["text", *FIGURES]]
-    each = score_sequences(words, LINES[:2]).to_dict()
-    assert list(each) == ["sequences", *FIGURES, "seconds"] and len(each["sequences"]) == 2
-    assert each["log2prob"] == pytest.approx(words.score_texts(LINES[:2]).log2prob)
+    assert [list(one.to_dict()) for one in words.score_each(["what is"])] == [["row", "text", *FIGURES]]
     ranking = words.rank(["what", "is"]).to_dict()
     assert list(ranking) == ["ranked", "seconds"] and len(ranking["ranked"]) == 2
     offered = words.complete("what is the t").to_dict()
     assert list(offered) == ["prompt", "words", "next", "continuations"]
     assert {tuple(one) for one in offered["words"]} == {("symbol", "text", "probability", "ends")}
     assert {tuple(one) for one in offered["continuations"]} == {("text", "probability", "ends")}
-    assert json.loads(json.dumps([text, each, ranking, offered]))
+    assert json.loads(json.dumps([text, ranking, offered]))
 
 
 def test_the_half_typed_word_is_told_apart(words: Bundle) -> None:

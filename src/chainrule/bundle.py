@@ -36,6 +36,7 @@ from chainrule.use.embed import SymbolEmbeddings, embed, embed_symbols, stacked
 from chainrule.use.fill import Filled, fill
 from chainrule.use.generate import Written, generate, stream
 from chainrule.use.generate import settings as generation
+from chainrule.use.next import NextSymbols, next_symbols
 from chainrule.use.rank import Ranking, rank
 from chainrule.use.score import DataScore, SequenceScore, TextScore
 from chainrule.use.text import prompt_ids
@@ -136,12 +137,13 @@ class Bundle:
         """
         return use_score.score_file(self, source, **reading)
 
-    def score_each(self, source: Given, **reading: Any) -> Iterator[SequenceScore]:
-        """Each sequence of data of any size with its score, in order, as they are read.
+    def score_each(self, source: Given, *, id: str | None = None, **reading: Any) -> Iterator[SequenceScore]:
+        """One result for each row of data of any size, in order, as they are read; blank rows have one, too.
 
-        A list of strings is scored string by string; `reading` is as for `score_file`.
+        A list of strings is scored string by string; `reading` is as for `score_file`. `id` is the column of a table
+        that names its rows.
         """
-        return use_score.score_each(self, source, **reading)
+        return use_score.score_each(self, source, id=id, **reading)
 
     def rank(self, candidates: Iterable[str]) -> Ranking:
         """The candidates with their scores, the most probable first."""
@@ -159,6 +161,10 @@ class Bundle:
         For words, also those that begin with the last word of the prompt: it may be half typed.
         """
         return complete(self, [prompt], k, length, unknown=unknown)[0]
+
+    def next(self, prompt: str = "", k: int = 20) -> NextSymbols:
+        """The distribution over the next symbol: the `k` most probable ones, and `probabilities` of all as an array."""
+        return next_symbols(self, prompt, k)
 
     def fill(self, text: str, k: int = 5) -> Filled:
         """For every `[MASK]` in the text the `k` best guesses, best first; for models that read both ways."""
@@ -318,6 +324,11 @@ def read_config(folder: Path) -> dict[str, Any]:
     if not (folder / CONFIG).is_file():
         raise BundleError(f"{folder} is no saved model: it has no {CONFIG}.")
     config = manifest.read_json(folder / CONFIG)
+    if config.get("format") != FORMAT and "model_type" in config:
+        raise BundleError(
+            f"{folder} is a model of Hugging Face ({config['model_type']}). Import it first: chainrule import hf "
+            f"{folder} -o OUT"
+        )
     if config.get("format") != FORMAT:
         raise BundleError(f"{folder / CONFIG} is not of chainrule: its format is {config.get('format')!r}.")
     if type(config.get("version")) is not int or config["version"] < 1:

@@ -115,13 +115,18 @@ class Setting:
         return get_origin(self.kind) is tuple and get_args(self.kind)[0] is str
 
     @property
+    def listed(self) -> bool:
+        """Whether its value is a list of numbers."""
+        return get_origin(self.kind) is tuple and not self.repeats
+
+    @property
     def metavar(self) -> str:
         """What stands for its value in a help text."""
         if self.choices:
             return "[" + "|".join(self.choices) + "]"
         kinds = {kind: word for kind, word in METAVARS.items() if kind in (self.kind, *get_args(self.kind))}
         word = next(iter(kinds.values()), "TEXT")
-        return f"{word},..." if get_origin(self.kind) is tuple and not self.repeats else word
+        return f"{word},..." if self.listed else word
 
     def check(self, value: Any) -> None:
         """Refuse a value that this setting cannot have."""

@@ -100,7 +100,10 @@ class _Reader:
             return not negated if value is None else value
         if value is None and (not self.left or self.left[0].startswith("--")):
             raise ConfigError(f"{word} wants a value: {setting.help}.")
-        return self.left.pop(0) if value is None else value
+        text = self.left.pop(0) if value is None else value
+        while value is None and setting.listed and self.left and self.left[0].isdigit():
+            text += f",{self.left.pop(0)}"  # --prune 0 0 1, as KenLM writes it
+        return text
 
 
 def called_here(word: str, flags: Iterable[str]) -> str | None:

@@ -24,6 +24,11 @@ FILES = {
     "test.txt": LINES,
     "new.txt": [f"{line} indeed {number % 5}" for number in range(20) for line in LINES],
     "guesses.txt": ["what is the weather today", "what is the whether two day"],
+    "nbest.csv": [
+        "utterance,hypothesis,text,acoustic",
+        "u1,1,what is the weather,-12.5",
+        "u1,2,what is the whether,-12.1",
+    ],
     "visits.csv": [
         "visitor,time,action",
         *(f"{person},{hour},{event}" for person in "abc" for hour, event in enumerate(EVENTS)),

@@ -23,6 +23,8 @@ from chainrule.choose.yardsticks import YARDSTICKS, yardsticks
 from chainrule.config import to_json
 from chainrule.data.check import examine
 from chainrule.data.dataset import Prepared
+from chainrule.data.given import Table, from_python, names_files
+from chainrule.data.sources import Given
 from chainrule.errors import BundleError, ConfigError
 from chainrule.store.files import new_file, write_text
 from chainrule.train.schedule import duration
@@ -58,11 +60,11 @@ class Comparison:
 
 
 def compare(
-    data: str | os.PathLike[str] | Sequence[str] | Sequence[os.PathLike[str]],
+    data: Given,
     *,
     out: str | Path = "comparison",
     budget: str = "10m",
-    models: Sequence[str] = (),
+    models: str | Sequence[str] = (),
     codec: str | Sequence[str] | None = None,
     valid: str | os.PathLike[str] | None = None,
     test: str | os.PathLike[str] | None = None,
@@ -75,15 +77,17 @@ def compare(
 ) -> Comparison:
     """Train the ladder of models on one set of data within one budget, and judge all of them on the same held-out part.
 
-    `data` are files, or texts; `options` those of reading (`column="text"`) and of the codec (`vocab="10k"`). Of
-    several codecs, `codec=["characters", "words"]`, each gets a ladder of its own. What was stopped continues with
-    `resume`; with `force` an earlier comparison in `out` is replaced.
+    `data` are files, or whatever `fit` takes from Python; `options` those of reading (`column="text"`) and of the codec
+    (`vocab="10k"`). Of several codecs, `codec=["characters", "words"]`, each gets a ladder of its own. What was stopped
+    continues with `resume`; with `force` an earlier comparison in `out` is replaced.
     """
-    began, folder = time.monotonic(), Path(out)
+    began, folder, given = time.monotonic(), Path(out), from_python(data)
+    models = models.split(",") if isinstance(models, str) else models
     _check_asked(models, budget)
     _check_place(folder, resume, force)
+    codec = codec or (given.choice.name if isinstance(given, Table) and given.choice else None)
     plan = RacePlan(
-        data=_files(data, folder),
+        data=_files(given, folder),
         valid=None if valid is None else _absolute(valid),
         test=None if test is None else _absolute(test),
         options=options,
@@ -156,21 +160,20 @@ def _prepared(plan: RacePlan, folder: Path, resume: bool) -> dict[str, Prepared]
 
 
 def _files(data: Any, folder: Path) -> list[str]:
-    """Paths as they are for every process; texts are put into a file first."""
-    if data == "-":
+    """Paths as they are for every process; standard input and values of Python are put into a file first."""
+    if isinstance(data, str) and data == "-":
         folder.mkdir(parents=True, exist_ok=True)
         with new_file(folder / TYPED) as file:
             shutil.copyfileobj(sys.stdin.buffer, file)
         return [_absolute(folder / TYPED)]
     if isinstance(data, str | os.PathLike):
         return [_absolute(data)]
-    items = list(data)
-    if items and all(isinstance(one, os.PathLike) for one in items):
-        return [_absolute(one) for one in items]
-    path = folder / GIVEN
+    if not isinstance(data, Table) and names_files(data):
+        return [_absolute(one) for one in data]
+    rows = data.rows() if isinstance(data, Table) else ({"text": text} for text in data)
     folder.mkdir(parents=True, exist_ok=True)
-    write_text(path, "".join(to_json({"text": text}) + "\n" for text in items))
-    return [_absolute(path)]
+    write_text(folder / GIVEN, "".join(to_json(row) + "\n" for row in rows))
+    return [_absolute(folder / GIVEN)]
 
 
 def _absolute(path: str | os.PathLike[str]) -> str:

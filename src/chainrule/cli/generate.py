@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from chainrule.cli.output import Json, Printer, Quiet, Verbose
+from chainrule.cli.arguments import named
+from chainrule.cli.output import Json, Printer, Quiet, Verbose, encoded
 from chainrule.cli.saved import Int8, Saved, loaded, tell_unknown
 from chainrule.cli.settings import Groups
 from chainrule.cli.verb import Verb, typed
@@ -32,7 +34,10 @@ def generate(
     context: typer.Context,
     model: Saved,
     prompts: Annotated[
-        list[str] | None, typer.Argument(metavar="PROMPT", help="Texts to continue; none: from the start.")
+        list[str] | None,
+        typer.Argument(
+            metavar="PROMPT", help="Texts to continue; none: from the start; -: the lines of stdin."
+        ),
     ] = None,
     draft: Annotated[
         Path | None,
@@ -59,13 +64,27 @@ def generate(
     refuse_draft_for_a_beam(config, draft)
     bundle, output = loaded(model, int8), Printer(json, quiet, verbose)
     drafter = None if draft is None else loaded(draft, False)
-    tell_unknown(bundle, given, output)
     if config.seed is not None:
         output.detail(f"seed {config.seed}")
+    if given == ["-"]:
+        return _answer(bundle, config, drafter, output)
+    tell_unknown(bundle, given, output)
     if not output.json and config.beam is None and len(given) * config.count == 1:
         return _print(bundle, given[0], config, drafter)
     for found in texts_of(bundle, given, config, drafter):
         output.result(found.to_dict(), "\n".join(one.text for one in found.texts))
+
+
+def _answer(bundle: Bundle, config: GenerationConfig, drafter: Bundle | None, output: Printer) -> None:
+    """Continue the lines of standard input, each as soon as it comes."""
+    from chainrule.data.arriving import arriving
+    from chainrule.use.generate import generate as texts_of
+
+    named("-")
+    for lines in arriving(sys.stdin.buffer):
+        for found in texts_of(bundle, lines, config, drafter):
+            text = "\n".join(one.text for one in found.texts)
+            print(encoded(found.to_dict()) if output.json else text, flush=True)
 
 
 def _print(bundle: Bundle, prompt: str, config: GenerationConfig, drafter: Bundle | None) -> None:

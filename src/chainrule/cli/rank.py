@@ -3,20 +3,44 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from typing import Annotated
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from chainrule.cli.arguments import named
-from chainrule.cli.output import Json, Printer, Quiet, Verbose, number, table
+from chainrule.cli.output import Json, Printer, Quiet, Verbose, encoded, number, table
 from chainrule.cli.saved import Int8, Saved, loaded, tell_unknown
+from chainrule.cli.settings import Groups, of_data
+from chainrule.cli.verb import Verb, typed
+from chainrule.config import flag, settings, share
+from chainrule.errors import ConfigError
+
+if TYPE_CHECKING:
+    from chainrule.bundle import Bundle
+    from chainrule.use.nbest import Candidate
+
+
+class RankVerb(Verb):
+    """Its settings are those of n-best lists, and how files are read."""
+
+    def groups(self, asked: Mapping[str, str]) -> Groups:
+        from chainrule.use.nbest import NbestConfig
+
+        lists = settings(NbestConfig)
+        data = [one for one in of_data()["Data"] if one.name not in ("stream", "group", "sort")]
+        return {"N-best lists, with --file": lists, "Data": data}
 
 
 def rank(
+    context: typer.Context,
     model: Saved,
     candidates: Annotated[
-        list[str] | None, typer.Argument(metavar="CANDIDATE", help="Texts; without any, the lines of stdin.")
+        list[str] | None,
+        typer.Argument(metavar="CANDIDATE", help="Texts; without any, or with -, the lines of stdin."),
+    ] = None,
+    file: Annotated[
+        str | None, typer.Option("--file", "-f", help="A table of candidates, one list for each --group.")
     ] = None,
     int8: Int8 = False,
     json: Json = False,
@@ -25,19 +49,50 @@ def rank(
 ) -> None:
     """Rerank candidates, the most probable first.
 
-    As for the hypotheses (n-best list) of a speech recogniser.
+    As for the hypotheses (n-best lists) of a speech recogniser: texts, lines of standard input, or a table with
+    --file, --group, --id and --weight; with --json a line of JSON for each list.
     """
-    bundle, output = loaded(model, int8), Printer(json, quiet, verbose)
-    texts = candidates or list(_lines())
-    tell_unknown(bundle, candidates or [], output)
+    output, options = Printer(json, quiet, verbose), typed(context)
+    if file is not None:
+        if candidates:
+            raise ConfigError("Give candidates or --file, not both.")
+        return _rank_file(loaded(model, int8), named(file), options, output)
+    if options:
+        raise ConfigError(f"{flag(next(iter(options)))} is for a table of candidates: give --file.")
+    bundle = loaded(model, int8)
+    given = [] if candidates == ["-"] else candidates or []
+    texts = given or _lines()
+    tell_unknown(bundle, given, output)
     found = bundle.rank(texts)
     lines = [
-        [one.text, number(one.log2prob), number(one.perplexity), number(one.unknown)] for one in found.ranked
+        [one.text or "(blank)", number(one.log2prob), number(one.perplexity), number(one.unknown)]
+        for one in found.ranked
     ]
     header = ["text", "log2 probability", "perplexity", "unknown"]
     output.result(found.to_dict(), table(header, lines))
 
 
-def _lines() -> Iterator[str]:
+def _lines() -> list[str]:
+    from chainrule.data.arriving import arriving
+
     named("-")
-    return (line.rstrip("\n") for line in sys.stdin if line.strip())
+    return [line for lines in arriving(sys.stdin.buffer) for line in lines]
+
+
+def _rank_file(bundle: Bundle, source: str, options: Mapping[str, Any], output: Printer) -> None:
+    from chainrule.use.nbest import NbestConfig, rank_file
+
+    own = share(options, NbestConfig)
+    reading = {name: one for name, one in options.items() if name not in own}
+    for found in rank_file(bundle, source, NbestConfig.from_values(own), **reading):
+        if output.json:
+            print(encoded(found.to_dict()))
+            continue
+        if found.group is not None:
+            print(f"{found.group}:")
+        print(table(["id", "text", "total"], [_row(one) for one in found.ranked], left=2), end="\n\n")
+
+
+def _row(one: Candidate) -> list[str]:
+    name = str(one.scored.row) if one.scored.id is None else one.scored.id
+    return [name, one.scored.text or "(blank)", number(one.total)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +11,7 @@ import typer
 
 from chainrule.cli.arguments import named
 from chainrule.cli.caveats import caveats, few
-from chainrule.cli.output import Json, Printer, Quiet, Verbose, number, table, visible
+from chainrule.cli.output import Json, Printer, Quiet, Verbose, encoded, number, table, visible
 from chainrule.cli.saved import Int8, Saved, loaded, tell_unknown
 from chainrule.cli.verb import typed
 from chainrule.config import flag
@@ -19,7 +20,7 @@ from chainrule.errors import ConfigError
 if TYPE_CHECKING:
     from chainrule.bundle import Bundle
     from chainrule.use.adapt import AdaptConfig
-    from chainrule.use.score import ModelScore, TextScore
+    from chainrule.use.score import ModelScore, SequenceScore, TextScore
 
 
 def score(
@@ -32,8 +33,15 @@ def score(
         str | None, typer.Option("--file", "-f", help="Data to score, of any kind fit reads.")
     ] = None,
     each: Annotated[
-        bool, typer.Option("--each", help="One line a sequence: log2 probability, perplexity, text.")
+        bool,
+        typer.Option(
+            "--each", help="One line a row: log2 probability, perplexity, text; empty if it is blank."
+        ),
     ] = False,
+    id: Annotated[
+        str | None,
+        typer.Option("--id", metavar="COLUMN", help="With --each: the column with the id of each row."),
+    ] = None,
     valid: Annotated[
         str | None,
         typer.Option("--valid", metavar="DATA", help="Validation data to choose settings of adapting on."),
@@ -45,12 +53,15 @@ def score(
 ) -> None:
     """Evaluate: perplexity and bits per byte of a text or a file.
 
-    Give a text, --file, or neither to read standard input. A text is shown symbol by symbol.
+    Give a text, --file, or neither to read standard input. A text is shown symbol by symbol. With --each, every row has
+    its line, with --json a line of JSON, as soon as it is read.
     """
     from chainrule.use.adapt import divided
 
     output, (adapt, reading) = Printer(json, quiet, verbose), divided(typed(context))
     source = _source(text, file, each)
+    if id is not None and not each:
+        raise ConfigError("--id names the rows of data that are scored one by one: add --each.")
     if source is None and reading:
         raise ConfigError(f"{flag(next(iter(reading)))} is for data: give --file, or standard input.")
     bundle = _adapted(loaded(model, int8), adapt, valid, output)
@@ -59,7 +70,9 @@ def score(
         if os.path.isfile(text):
             output.note(f"{text} is scored as a text. It is also a file: to score its content, use --file.")
         return _score_text(bundle, text, output)
-    (_score_each if each else _score_data)(bundle, source, reading, output)
+    if each:
+        return _score_each(bundle, source, id, reading, output)
+    _score_data(bundle, source, reading, output)
 
 
 def _adapted(bundle: Bundle, config: AdaptConfig, valid: str | None, output: Printer) -> Bundle:
@@ -98,19 +111,28 @@ def _score_data(bundle: Bundle, source: str, reading: dict[str, Any], output: Pr
     output.detail(f"{number(total.symbols / max(total.seconds, 1e-9))} symbols per second")
 
 
-def _score_each(bundle: Bundle, source: str, reading: dict[str, Any], output: Printer) -> None:
-    """One line a sequence as it is read; the totals follow on stderr."""
+def _score_each(
+    bundle: Bundle, source: str, id: str | None, reading: dict[str, Any], output: Printer
+) -> None:
+    """One line a row as it is read; the totals follow on stderr."""
     from chainrule.judge.score import Score
-    from chainrule.use.score import data_score, score_sequences
+    from chainrule.use.score import data_score, score_lines
 
-    if output.json:
-        return output.result(score_sequences(bundle, source, **reading).to_dict(), "")
     began, sums = time.perf_counter(), Score()
-    for one in bundle.score_each(source, **reading):
+    waiting = source == "-" and id is None and not reading
+    rows = score_lines(bundle, sys.stdin.buffer) if waiting else bundle.score_each(source, id=id, **reading)
+    for one in rows:
         sums += one
-        print(f"{one.log2prob:.4f}\t{one.perplexity:.4f}\t{_one_line(one.text)}")
+        print(encoded(one.to_dict()) if output.json else _line(one), flush=waiting)
     total = data_score(bundle, sums, began)
     output.note("\n".join(["", describe(total), *caveats(bundle, total.to_dict())]))
+
+
+def _line(one: SequenceScore) -> str:
+    """A result as a line with tabs; a blank row has no figures."""
+    named = [] if one.id is None else [one.id]
+    figures = ["", ""] if one.blank else [f"{one.log2prob:.4f}", f"{one.perplexity:.4f}"]
+    return "\t".join([*named, *figures, _one_line(one.text)])
 
 
 def _one_line(text: str) -> str:

@@ -14,7 +14,9 @@ from functools import cached_property
 from typing import Self
 
 from chainrule.codecs.base import Blocks, Codec, Texts
+from chainrule.codecs.choose import Choice
 from chainrule.codecs.registry import codec as codec_named
+from chainrule.data.given import from_python
 from chainrule.data.roles import Request, Role
 from chainrule.data.rows import Remembered, RowBlocks, Rows, columns, main_of, side_by_side, without_blanks
 from chainrule.data.sources import Given, ReadConfig, Source, read
@@ -57,6 +59,10 @@ class Columns(ABC):
         """Whether the sequences of a role are rows of a table."""
 
     @abstractmethod
+    def choice(self, role: str) -> Choice | None:
+        """The codec of a role, where the data themselves say it; else it is chosen by a sample."""
+
+    @abstractmethod
     def suited(self, roles: Mapping[str, Role]) -> Self:
         """The same data, read as their codecs need them."""
 
@@ -71,6 +77,7 @@ class Columns(ABC):
 
 def opened(given: Data, asked: Request) -> Columns:
     """Open what a user named, for the roles that are asked for."""
+    given = from_python(given)
     if isinstance(given, Mapping) and sorted(given) != sorted(asked.names):
         raise ConfigError(
             f"Data are given for {_listed(given)}, and wanted are {_listed(asked.names)}: give one for each."
@@ -117,6 +124,9 @@ class OneColumn(Columns):
 
     def is_table(self, role: str) -> bool:
         return self.source.table and not self.source.ordered
+
+    def choice(self, role: str) -> Choice | None:
+        return self.source.frame.choice if self.source.frame else None
 
     def suited(self, roles: Mapping[str, Role]) -> Self:
         kind = kind_of(roles[self.role])
@@ -219,6 +229,9 @@ class SeveralColumns(Columns):
 
     def is_table(self, role: str) -> bool:
         return any(member.source.table for member in self.members if role in member.roles)
+
+    def choice(self, role: str) -> Choice | None:
+        return None
 
     def suited(self, roles: Mapping[str, Role]) -> Self:
         return replace(self, members=tuple(member.suited(roles) for member in self.members))

@@ -85,15 +85,17 @@ def open_data(
 
 
 def _roles(given: Data, roles: Sequence[Role]) -> Sequence[Role]:
-    named = list(given) if isinstance(given, Mapping) else [TEXT]
+    """Those asked for; else one for each of several sources or columns of a dict, or text alone."""
+    named = list(given) if isinstance(given, Mapping) and given else [TEXT]
     return roles or [Role(name) for name in named]
 
 
 def _choices(source: Columns, asked: Request) -> dict[str, Choice]:
     """For roles whose codec nobody named, the one that suits the beginning of the data."""
     left = [role for role, codec in asked.asked.items() if codec is None]
-    sample = source.sample() if left else {}
-    return {role: choose(sample[role], table=source.is_table(role)) for role in left}
+    known = {role: choice for role in left if (choice := source.choice(role))}
+    sample = source.sample() if len(known) < len(left) else {}
+    return {role: known.get(role) or choose(sample[role], table=source.is_table(role)) for role in left}
 
 
 def _parts(source: Columns, valid: Columns | None, test: Columns | None) -> Division[ByRole]:

@@ -1,4 +1,4 @@
-"""Where data come from: a path, several, a folder, a pattern, standard input, or strings.
+"""Where data come from: a path, several, a folder, a pattern, standard input, or values of Python.
 
     blocks = read("book.txt.gz")            # callable: a fresh pass over the data each time
     for texts in blocks(): ...
@@ -17,17 +17,18 @@ import sys
 import tempfile
 import weakref
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Union
+from typing import Any, Union
 
 from chainrule.codecs.base import Texts
 from chainrule.config import Config, option
 from chainrule.data import tables
 from chainrule.data.conllu import sentences
+from chainrule.data.given import Table, from_python, names_files
 from chainrule.data.lines import lines, stream
 from chainrule.data.paths import FORMATS, FoundFiles, Stamp, find, is_pipe, missing, plain_suffix
 from chainrule.data.room import room
@@ -36,10 +37,9 @@ from chainrule.data.streams import CHUNK, chunks, compressed, text_lines, utf8
 from chainrule.errors import DataError
 
 TABLES = ("jsonl", "csv", "tsv", "parquet")
-LISTED = 10_000  # strings that are looked at as names of files: asking the system takes time
 READING = 3  # to be raised whenever the same files come to give other sequences: what is cached is then old
 
-Given = Union[str, os.PathLike[str], Sequence[str], Sequence[os.PathLike[str]], "Source"]
+Given = Union[str, os.PathLike[str], Iterable[Any], "Source", Table]  # and frames, which no type describes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +66,7 @@ class Source:
     files: tuple[Path, ...]
     config: ReadConfig
     items: tuple[bytes, ...] = ()
+    frame: Table | None = None
     spools: tuple[Spool, ...] = ()  # keep temporary files alive as long as they may be read
     remarks: tuple[str, ...] = ()  # what was found out when the files were looked for
     states: tuple[Stamp, ...] = ()  # of the files when they were opened
@@ -94,6 +95,8 @@ class Source:
             yield from tables.sequences(self.items)
         elif self.ordered:
             yield from self._grouped()
+        elif self.frame:
+            yield from self._sequences(self.frame.cells([self.config.column], lists=True))
         else:
             for path in self.files:
                 yield from self._file(path)
@@ -110,7 +113,7 @@ class Source:
     @property
     def table(self) -> bool:
         """Whether the data are rows of tables."""
-        return bool(self.files) and all(self.kind(path) in TABLES for path in self.files)
+        return bool(self.frame or self.files) and all(self.kind(path) in TABLES for path in self.files)
 
     def label(self, path: Path) -> str:
         """What messages call a file."""
@@ -127,6 +130,8 @@ class Source:
     def _table_notes(self) -> Iterator[str]:
         """How the first table is read."""
         path = next((path for path in self.files if self.kind(path) in TABLES), None)
+        if self.frame and self.config.column is None and not self.frame.choice:
+            yield tables.column_note(self.name, self.frame.names)
         if path is None:
             return
         header, delimiter = self._header(path)
@@ -156,8 +161,11 @@ class Source:
             found = sentences(self.label(path), self._lines(path), [self.config.column])
             yield from tables.sequences(words for (words,) in found)
         else:
-            cells = self._cells(path, [self.config.column], lists=True)
-            yield from tables.one_sequence(cells) if self.config.joined else tables.rows(cells)
+            yield from self._sequences(self._cells(path, [self.config.column], lists=True))
+
+    def _sequences(self, cells: Iterator[tables.Cells]) -> Iterator[Texts]:
+        """Rows of a table: each a sequence, or all of them one."""
+        return tables.one_sequence(cells) if self.config.joined else tables.rows(cells)
 
     def rows(self, columns: Sequence[str | None], joins: Sequence[bool]) -> Iterator[tuple[Texts, ...]]:
         """Blocks of rows with several columns side by side, blank cells included; no cell is given in parts.
@@ -167,6 +175,8 @@ class Source:
         clean = trimmed if joins[0] else lambda texts: texts
         if self.items:
             yield (clean(Texts.of(self.items)),)
+        if self.frame:
+            yield from tables.row_blocks(self.frame.cells(columns, lists=True), joins)
         for path in self.files:
             if self.kind(path) == "text":
                 found = lines(self._flow(path), strip=not self.config.raw, rows=True)
@@ -218,7 +228,8 @@ class Source:
         """Grouped events in a temporary file, sorted once for all passes."""
         group, sort = self.config.group, self.config.sort
         columns = [self.config.column, *(name for name in (group, sort) if name)]
-        found = (self._cells(path, columns, lists=False) for path in self.files)
+        found = [self._cells(path, columns, lists=False) for path in self.files]
+        found += [self.frame.cells(columns, lists=False)] if self.frame else []
         return Spool(self.name, tables.grouped(found, bool(group), bool(sort)))
 
     @cached_property
@@ -227,6 +238,9 @@ class Source:
         digest = hashlib.sha256(json.dumps([READING, self.config.values()], sort_keys=True).encode())
         for item in self.items:
             digest.update(hashlib.sha256(item).digest())
+        if self.frame:
+            for name in self.frame.names:
+                digest.update(hashlib.sha256(repr([name, self.frame.column(name)]).encode()).digest())
         for path in self.files:
             try:
                 with path.open("rb") as file:
@@ -251,25 +265,24 @@ class Spool:
 
 
 def read(given: Given, config: ReadConfig | None = None) -> Source:
-    """Open data: a path, a folder, a pattern, `-` for standard input, a list of paths, or a list of strings.
+    """Open data: a path, a folder, a pattern, `-` for standard input, a list of paths, or values of Python.
 
     A list of strings is the data itself, unless they name files; if only some do, that is an error rather than
-    data. `Path`s are never data.
+    data. `Path`s are never data. What else Python may give is told in `data.given`.
     """
     if isinstance(given, Source):
         return replace(given, config=config or given.config)
-    config = config or ReadConfig()
-    if isinstance(given, str | os.PathLike):
-        return _opened([given], config)
-    items: list[str | os.PathLike[str]] = list(given)
-    if any(isinstance(item, os.PathLike) or _is_file(item) for item in items[:LISTED]):
-        _all_there(items)
-        return _opened(items, config)
-    if not any(len(tables.as_bytes(item).strip()) for item in items):
-        raise DataError(
-            "The list of strings is empty or blank. Give at least one string with some text in it."
-        )
-    return Source("the given strings", (), config, tuple(map(tables.as_bytes, items)))
+    config, found = config or ReadConfig(), from_python(given)
+    if isinstance(found, Table):
+        return Source(found.name, (), config, frame=found)
+    if isinstance(found, str | os.PathLike):
+        return _opened([found], config)
+    if isinstance(found, Mapping):
+        raise DataError(f"One source was expected, and there are {len(found)}: {', '.join(map(str, found))}.")
+    if names_files(found):
+        _all_there(found)
+        return _opened(found, config)
+    return Source("the given strings", (), config, tuple(map(tables.as_bytes, found)))
 
 
 def _all_there(items: Sequence[str | os.PathLike[str]]) -> None:
@@ -299,14 +312,10 @@ def _opened(items: Sequence[str | os.PathLike[str]], config: ReadConfig) -> Sour
     if not any(state.size for state in states):
         raise DataError(f"{name} is empty. Give a file with some text in it.")
     remarks = tuple(note for one in found for note in one.notes)
-    return Source(name, files, config, (), tuple(spools.values()), remarks, states)
+    return Source(name, files, config, (), None, tuple(spools.values()), remarks, states)
 
 
 def _piped(given: str | os.PathLike[str]) -> Spool:
     if os.fspath(given) == "-":
         return Spool("standard input", iter(lambda: sys.stdin.buffer.read(CHUNK), b""))
     return Spool(str(given), chunks(Path(given)))
-
-
-def _is_file(item: object) -> bool:
-    return isinstance(item, str) and os.path.isfile(item)

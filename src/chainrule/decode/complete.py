@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from chainrule.decode.beam import Hypothesis, SearchResult, search
 from chainrule.decode.config import FREE, Constraints, GenerationConfig
 from chainrule.decode.cursor import Prompts
+from chainrule.errors import ConfigError
 from chainrule.models.base import LanguageModel
 
 WIDTH = 8  # a beam at least this wide, however few continuations are asked for
+MOST = 100  # of each kind that is offered: the beam is twice as wide, and every row of it remembers
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,10 @@ def offers(
 
     The first step of a beam search is the next symbols: each prompt is read once.
     """
+    if not 0 <= k <= MOST:
+        raise ConfigError(
+            f"Completions are offered, {MOST} of each at most, not {k:,}. For more next symbols, in Python: next(k=…)."
+        )
     config = GenerationConfig(beam=max(2 * k, WIDTH), length=max(1, length))
     each = [constraints] * len(prompts) if isinstance(constraints, Constraints) else constraints
     found = search(model, prompts, config, each)

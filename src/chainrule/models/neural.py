@@ -146,7 +146,7 @@ class NeuralConfig(ModelConfig):
 
     layers: int = option(1, "number of layers", low=1, high=64)
     width: int = option(256, "hidden size: units of a layer", low=1)
-    embedding: int | None = option(None, "embedding size; as --width if not given", low=1)
+    embedding: int | None = option(None, "embedding size; chosen, --width at most, if not given", low=1)
     tied: str = option(
         "auto",
         "weight tying: one table of embeddings for input and output; auto: if sizes match",

@@ -70,7 +70,8 @@ Weights = Callable[[Mapping[str, Any]], int]
 
 def recurrent(workload: Workload, given: Mapping[str, Any], weights: Weights) -> dict[str, Any]:
     """Settings for networks of one layer, as wide as the task allows."""
-    found, reading = choose(workload, given, [_sized(workload, width) for width in WIDTHS], weights)
+    widths = [given["width"]] if "width" in given else WIDTHS
+    found, reading = choose(workload, given, [_sized(workload, width) for width in widths], weights)
     calm = (RATE_READING / max(reading, RATE_READING)) ** 0.35  # the longer, the slower
     chosen = found | pace(reading, RATE * calm * math.sqrt(384 / max(found["width"], 96)))
     return {name: value for name, value in chosen.items() if name not in given}
@@ -112,7 +113,8 @@ def _sized(workload: Workload, width: int) -> dict[str, Any]:
     """Small vocabularies need short embeddings; large ones are tied, half as wide as the layer."""
     if workload.vocab_size < MANY:
         return {"width": width, "embedding": min(64, width), "tied": "no"}
-    return {"width": width, "embedding": max(32, width // 2), "tied": "yes", **sampled(workload)}
+    half = min(width, max(32, width // 2))
+    return {"width": width, "embedding": half, "tied": "yes", **sampled(workload)}
 
 
 def sampled(workload: Workload) -> dict[str, Any]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from chainrule.errors import ConfigError
-from chainrule.use.score import SequenceScore, in_parts, scores_of, sequence_scores
+from chainrule.use.score import SequenceScore, results_of
 from chainrule.use.text import text_of, typed_texts
 
 if TYPE_CHECKING:
@@ -37,11 +37,9 @@ def rank(bundle: Bundle, candidates: Iterable[str]) -> Ranking:
     began = time.perf_counter()
     given = [text_of(one) for one in candidates]
     different = list(dict.fromkeys(given))
-    parts = in_parts(typed_texts(bundle.codec, different))
-    scores = [one for part in parts for one in scores_of(bundle, part)]
-    scored = dict(zip(different, sequence_scores(bundle, different, scores), strict=True))
-    ranked = sorted((scored[text] for text in given), key=_surprise)
-    return Ranking(tuple(ranked), time.perf_counter() - began)
+    scored = dict(zip(different, results_of(bundle, typed_texts(bundle.codec, different)), strict=True))
+    rows = (replace(scored[text], row=row, text=text) for row, text in enumerate(given, 1))
+    return Ranking(tuple(sorted(rows, key=_surprise)), time.perf_counter() - began)
 
 
 def _surprise(one: SequenceScore) -> tuple[int, float]:

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -18,16 +18,16 @@ from chainrule.models.base import LanguageModel
 from chainrule.nn.tap import listening
 from chainrule.progress import Step, no_progress, progress
 from chainrule.symbols import BOS
-from chainrule.use.text import typed_texts
+from chainrule.use.text import encodable, typed_texts
 from chainrule.use.unknown import unknown_each
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from chainrule.bundle import Bundle
-    from chainrule.data.sources import Given, Source
+    from chainrule.data.numbered import Numbered
+    from chainrule.data.sources import Given, ReadConfig, Source
 
-MANY = 1 << 12  # sequences scored at once when each is wanted
 LOG2 = math.log(2.0)
 TOLD = ("order", "weights")  # taps that say something about every symbol
 FIGURES = (
@@ -103,29 +103,22 @@ class SequenceScore(ModelScore):
     """How probable one sequence of several is."""
 
     text: str  # as people read it
+    row: int  # its number among those given, from 1
+    id: str | None = None  # what the user calls it
+    blank: bool = False  # there was nothing to read
 
     def to_dict(self) -> dict[str, Any]:
-        """For scripts."""
-        return {"text": self.text} | self.figures()
-
-
-@dataclass(frozen=True)
-class SequenceScores:
-    """Each sequence of data, and all of them together."""
-
-    sequences: tuple[SequenceScore, ...]
-    total: DataScore
-
-    def to_dict(self) -> dict[str, Any]:
-        """For scripts."""
-        return {"sequences": [one.to_dict() for one in self.sequences]} | self.total.to_dict()
+        """For scripts; what was not scored has no figures."""
+        named = {"row": self.row} | ({} if self.id is None else {"id": self.id}) | {"text": self.text}
+        return named | ({"blank": True} if self.blank else {}) | (self.figures() if self.symbols else {})
 
 
 def score(bundle: Bundle, text: str) -> TextScore:
     """How probable one text is, and each symbol of it; the end of the text counts as a symbol."""
     if not isinstance(text, str):
         raise ConfigError(
-            f"score wants one text, and a {type(text).__name__} came. Use score_texts for several."
+            f"score wants one text, and a {type(text).__name__} came. Use score_each for a result for each of several "
+            "texts, or score_texts for one of all together."
         )
     began = time.perf_counter()
     texts = typed_texts(bundle.codec, [text])
@@ -170,33 +163,65 @@ def score_file(bundle: Bundle, source: Given, **reading: Any) -> DataScore:
     return data_score(bundle, total, began)
 
 
-def score_each(bundle: Bundle, source: Given, **reading: Any) -> Iterator[SequenceScore]:
-    """Each sequence of data of any size, in order, as they are read."""
-    blocks = opened(bundle.codec, bundle.card.get("reading", {}), source, reading)
-    with progress("scoring", _size_of(blocks), "B") as step:
-        for texts in _whole_sequences(blocks()):
-            for part in in_parts(texts):
-                told = (bundle.codec.to_shown(one.decode("utf-8", "backslashreplace")) for one in part)
-                yield from sequence_scores(bundle, told, scores_of(bundle, part))
-                step(part.bytes)
+def score_each(
+    bundle: Bundle, source: Given, *, id: str | None = None, **reading: Any
+) -> Iterator[SequenceScore]:
+    """One result for each row of data of any size, in order, as they are read; blank rows have one, too.
+
+    `id` is the column of a table that names its rows.
+    """
+    from chainrule.data.numbered import numbered
+
+    found = opened(bundle.codec, bundle.card.get("reading", {}), source, reading)
+    with progress("scoring", _size_of(found), "B") as step:
+        for rows in numbered(found, id):
+            yield from _results(bundle, rows)
+            step(rows.texts.bytes)
 
 
-def score_sequences(bundle: Bundle, source: Given, **reading: Any) -> SequenceScores:
-    """Each sequence of data and all of them together."""
-    began = time.perf_counter()
-    each = tuple(score_each(bundle, source, **reading))
-    return SequenceScores(each, data_score(bundle, sum(each, Score()), began))
+def _results(bundle: Bundle, rows: Numbered) -> Iterator[SequenceScore]:
+    """Of some rows, scored side by side; blank ones are not scored."""
+    scores = iter(scores_of(bundle, rows.filled) if not rows.blank.all() else ())
+    found = (Score() if blank else next(scores) for blank in rows.blank.tolist())
+    yield from _told(bundle, rows, found)
+
+
+def results_of(bundle: Bundle, texts: Texts, first: int = 1) -> Iterator[SequenceScore]:
+    """One result for each of these whole sequences, numbered from `first`; a blank one is an empty sequence."""
+    from chainrule.data.numbered import parts
+
+    for rows in parts(texts, None, first):
+        yield from _told(bundle, rows, scores_of(bundle, rows.texts))
+
+
+def _told(bundle: Bundle, rows: Numbered, scores: Iterable[Score]) -> Iterator[SequenceScore]:
+    """Scores as results, each with the text, the number and the id of its row."""
+    names = rows.ids or (None,) * len(rows.texts)
+    each = zip(rows.texts, rows.blank.tolist(), names, scores, strict=True)
+    for row, (text, blank, name, one) in enumerate(each, rows.first):
+        shown = bundle.codec.to_shown(text.decode("utf-8", "backslashreplace")) if one.symbols else ""
+        yield SequenceScore(**vars(one), reads=bundle.model.reads, text=shown, row=row, id=name, blank=blank)
+
+
+def score_lines(bundle: Bundle, stream: BinaryIO) -> Iterator[SequenceScore]:
+    """One result for each line of a stream as soon as it comes; a model of longer sequences waits for all of it."""
+    from chainrule.data.arriving import arriving
+    from chainrule.data.numbered import parts
+
+    config = _reading(bundle.codec, bundle.card.get("reading", {}), {})
+    if config.stream or config.group or config.sort or config.raw or config.encoding or config.format:
+        yield from score_each(bundle, "-")
+        return
+    first = 1
+    for lines in arriving(stream):
+        for rows in parts(encodable(lines), None, first):
+            yield from _results(bundle, rows)
+        first += len(lines)
 
 
 def data_score(bundle: Bundle, total: Score, began: float) -> DataScore:
     """A sum as a result; `began` is when `time.perf_counter` said so."""
     return DataScore(**vars(total), reads=bundle.model.reads, seconds=time.perf_counter() - began)
-
-
-def sequence_scores(bundle: Bundle, texts: Iterable[str], scores: Iterable[Score]) -> Iterator[SequenceScore]:
-    """Scores as results, each beside its text."""
-    for text, one in zip(texts, scores, strict=True):
-        yield SequenceScore(**vars(one), reads=bundle.model.reads, text=text)
 
 
 def scores_of(bundle: Bundle, texts: Texts) -> list[Score]:
@@ -209,21 +234,18 @@ def scores_of(bundle: Bundle, texts: Texts) -> list[Score]:
     return [one + Score(bytes=size, unknown=missing) for one, size, missing in rows]
 
 
-def in_parts(texts: Texts) -> Iterator[Texts]:
-    """At most MANY sequences at a time."""
-    for begin in range(0, len(texts), MANY):
-        yield Texts(texts.data, texts.starts[begin : begin + MANY], texts.ends[begin : begin + MANY])
-
-
 def opened(codec: Codec, usual: Mapping[str, Any], source: Given, reading: Mapping[str, Any]) -> Source:
     """The data, read as the codec needs it and as the model's own data (`usual`) were, unless told otherwise."""
-    from chainrule.data.sources import ReadConfig, read
+    from chainrule.data.sources import read
+
+    return read(source, _reading(codec, usual, reading))
+
+
+def _reading(codec: Codec, usual: Mapping[str, Any], reading: Mapping[str, Any]) -> ReadConfig:
+    from chainrule.data.sources import ReadConfig
 
     joined = codec.joins_rows and not {"group", "sort"} & set(reading)
-    return read(
-        source,
-        ReadConfig.from_values({"raw": codec.reads_bytes, "joined": joined, **usual, **reading}),
-    )
+    return ReadConfig.from_values({"raw": codec.reads_bytes, "joined": joined, **usual, **reading})
 
 
 def _size_of(source: Source) -> int | None:
@@ -242,20 +264,3 @@ def _score_blocks(codec: Codec, model: LanguageModel, blocks: Iterable[Texts], s
         held = ids[whole:]
         step(texts.bytes)
     return total
-
-
-def _whole_sequences(blocks: Iterable[Texts]) -> Iterator[Texts]:
-    """The same sequences in blocks that cut none of them; one spread over several blocks is put together."""
-    held = b""
-    for texts in blocks:
-        inside = np.ones(len(texts), np.bool_)
-        if len(texts) and not texts.opens:
-            inside[0] = False
-            held += next(iter(texts))
-            if len(texts) > 1 or texts.closes:
-                yield Texts.of([held])
-                held = b""
-        if len(texts) and not texts.closes and inside[-1]:
-            inside[-1] = False
-            held = texts.data[texts.starts[-1] : texts.ends[-1]].tobytes()
-        yield Texts(texts.data, texts.starts[inside], texts.ends[inside])

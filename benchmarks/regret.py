@@ -98,7 +98,7 @@ def row(name: str, root: Path, budget: str, models: list[str], folder: Path) -> 
         trained = alone(model, prepared, budget)
         singles[model] = bits(trained, prepared)
         singles[f"{model} + {counted}"] = bits(mixed(trained, found.model(counted), prepared), prepared)
-    chosen, best = found.results["advice"]["best"], min(singles, key=lambda one: singles[one])
+    chosen, best = found.recommended, min(singles, key=lambda one: singles[one])
     handed = bits(found.model(chosen), prepared)
     regret = 100 * (handed / singles[best] - 1)
     told = ", ".join(f"{one} {value:.4f}" for one, value in singles.items())

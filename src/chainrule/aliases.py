@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from chainrule.errors import ConfigError
+
 _LONGEST = ("max_len", "max_length", "max_seq_len", "max_seq_length", "max_sequence_length")
 # Our name of a setting, and those of others. One that stands in several rows is the first that a command has.
 _SETTINGS: Mapping[str, tuple[str, ...]] = {
@@ -134,6 +136,10 @@ def their_names() -> list[str]:
 
 def our_spelling(name: str, known: Collection[str]) -> str:
     """A family, codec or task as it is called here: `LSTM` is `lstm`, `GPT-2` is `gpt`; others stay as they are."""
+    if not isinstance(name, str):
+        raise ConfigError(
+            f"A name such as {next(iter(known))} is wanted, and a {type(name).__name__} came: {name!r}."
+        )
     plain = name.lower()
     meant = next((ours for ours, theirs in _NAMES.items() if plain in theirs), plain)
     return meant if meant in known else name

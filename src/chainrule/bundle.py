@@ -9,6 +9,7 @@ manifest.json       size and checksum of every file
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -255,6 +256,10 @@ def _described(name: str, config: Config) -> str:
 
 def load(folder: Path | str, verify: bool = False) -> Bundle:
     """A saved model again; a damaged or foreign one is refused. `verify` checks every byte of large files."""
+    if not isinstance(folder, str | os.PathLike):
+        raise ConfigError(
+            f"A folder with a saved model is wanted, and a {type(folder).__name__} came: {folder!r}."
+        )
     folder = Path(folder)
     config = read_config(folder)
     inside = [

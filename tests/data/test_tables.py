@@ -15,9 +15,10 @@ import pyarrow.parquet
 import pytest
 
 from chainrule.codecs.base import UNIT
-from chainrule.data import lines
+from chainrule.data import lines, tables
+from chainrule.data.dataset import prepare
 from chainrule.data.sources import ReadConfig, read
-from chainrule.errors import DataError
+from chainrule.errors import ConfigError, DataError
 
 CSV = 'id,text,when\n1,"hello, you",2\n2,"two\nlines",1\n1,third,1\n'
 
@@ -282,3 +283,58 @@ def test_messages_about_standard_input_do_not_name_its_temporary_file(
     with pytest.raises(DataError, match=r"^standard input") as caught:
         list(source())
     assert str(source.files[0]) not in str(caught.value)
+
+
+def test_rows_without_a_group_or_a_place_in_order_are_left_out_and_counted(tmp_path: Path) -> None:
+    path = file(tmp_path, "id,when,text\na,2,x\n,1,lost\na,1,y\nb,,lost\nb,3,z\na,3,\n", "events.csv")
+    source = read(path, ReadConfig(column="text", group="id", sort="when"))
+    assert [one for block in source() for one in block] == [b"y\x1fx", b"z"]
+    assert sum(block.skipped for block in source()) == 3
+
+
+def test_time_stamps_of_nineteen_digits_are_sorted_exactly(tmp_path: Path) -> None:
+    first = 1_700_000_000_000_000_000
+    stamps = "".join(f"{first + place},{place}\n" for place in (2, 0, 1))
+    path = file(tmp_path, f"t,e\n{stamps}", "events.csv")
+    assert items(path, column="e", sort="t") == [UNIT.join("012")]
+    assert (
+        tables.position(str(10**30)) == 1e30 and tables.position("x") == "x" and tables.position("1.5") == 1.5
+    )
+
+
+def test_texts_are_not_taken_for_events(tmp_path: Path) -> None:
+    rows = "".join(f"review number {place} is good,{place % 2}\n" for place in range(300))
+    path = file(tmp_path, f"text,label\n{rows}", "reviews.csv")
+    with pytest.raises(DataError, match="texts rather than events"):
+        prepare(path, options={"column": "text", "group": "label"})
+    assert prepare(path, codec="events", options={"column": "text", "group": "label"}).train.main.sequences
+
+
+@pytest.mark.parametrize(
+    ("where", "kept"),
+    [
+        ("stars >= 4", ["a", "d"]),
+        ("stars == 5", ["a"]),
+        ("stars=5.0", ["a"]),
+        ("stars != 5", ["b", "c", "d"]),
+        ("kind == 'x y'", ["b", "d"]),
+        ('"kind" < "x y"', ["a", "c"]),
+        (("stars >= 2", "kind == p"), ["a"]),
+    ],
+)
+def test_rows_are_chosen_by_conditions(where: Any, kept: list[str], tmp_path: Path) -> None:
+    table = {"text": list("abcd"), "stars": [5, 1, 2, 4], "kind": ["p", "x y", "q", "x y"]}
+    path = file(tmp_path, "text,stars,kind\na,5,p\nb,1,x y\nc,2,q\nd,4,x y\n", "rows.csv")
+    config = ReadConfig.from_values({"column": "text", "where": where})
+    for source in (read(table, config), read(path, config)):
+        assert [one.decode() for block in source() for one in block] == kept
+
+
+def test_conditions_need_a_table_and_a_form(tmp_path: Path) -> None:
+    for wrong in ("stars", "== 4", "stars ~ 4"):
+        with pytest.raises(ConfigError, match="stars >= 4"):
+            ReadConfig(where=(wrong,))
+    with pytest.raises(DataError, match="no table"):
+        list(read(file(tmp_path, "a b\n", "a.txt"), ReadConfig(where=("stars > 4",)))())
+    with pytest.raises(DataError, match="no column 'star'"):
+        list(read({"text": ["a"], "stars": [1]}, ReadConfig(column="text", where=("star > 4",)))())

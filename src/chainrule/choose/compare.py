@@ -63,7 +63,7 @@ def compare(
     data: Given,
     *,
     out: str | Path = "comparison",
-    budget: str = "10m",
+    budget: str | float = "10m",
     models: str | Sequence[str] = (),
     codec: str | Sequence[str] | None = None,
     valid: str | os.PathLike[str] | None = None,
@@ -81,6 +81,8 @@ def compare(
     (`vocab="10k"`). Of several codecs, `codec=["characters", "words"]`, each gets a ladder of its own. What was stopped
     continues with `resume`; with `force` an earlier comparison in `out` is replaced.
     """
+    if not isinstance(out, str | os.PathLike):
+        raise ConfigError(f"A folder for the comparison is wanted, and a {type(out).__name__} came: {out!r}.")
     began, folder, given = time.monotonic(), Path(out), from_python(data)
     models = models.split(",") if isinstance(models, str) else models
     _check_asked(models, budget)
@@ -111,7 +113,7 @@ def compare(
     return Comparison(found, folder)
 
 
-def _check_asked(models: Sequence[str], budget: str) -> None:
+def _check_asked(models: Sequence[str], budget: str | float) -> None:
     """Refuse what cannot be, before data are read; the longest ladder knows the models of all of them."""
     if not ladder("characters", models):
         raise ConfigError("A mix needs models to mix. Name some beside it, such as 5-gram,lstm,mix.")

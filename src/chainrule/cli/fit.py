@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +17,7 @@ from chainrule.cli.output import Json, Printer, Quiet, Verbose
 from chainrule.cli.settings import SPELLINGS, Groups, from_file, of_data, of_fit, of_training, understood
 from chainrule.cli.verb import Verb, typed
 from chainrule.config import merged, read_toml
+from chainrule.errors import ConfigError
 
 Train = Annotated[
     list[str],
@@ -37,6 +39,20 @@ InitFrom = Annotated[
         "--from", metavar="MODEL", help="Go on from this trained model: same codec, same family, same sizes."
     ),
 ]
+CodecFrom = Annotated[
+    Path | None,
+    typer.Option(
+        "--codec-from", metavar="MODEL", help="Share the codec of this saved model, to mix and compare."
+    ),
+]
+Each = Annotated[
+    str | None,
+    typer.Option(
+        "--each",
+        metavar="COLUMN",
+        help="One model for each value of this column, over one codec; OUT holds them all.",
+    ),
+]
 Old = Annotated[
     str | None,
     typer.Option(
@@ -49,6 +65,7 @@ OWN = (
     "model",
     "task",
     "codec",
+    "codec_from",
     "valid",
     "test",
     "init_from",
@@ -94,10 +111,12 @@ def fit(
     model: Model = None,
     task: Task = None,
     codec: Codec = None,
+    codec_from: CodecFrom = None,
     valid: Valid = None,
     test: Test = None,
     init_from: InitFrom = None,
     old: Old = None,
+    each: Each = None,
     config: Annotated[
         Path | None, typer.Option("--config", metavar="FILE", help="Settings in a TOML file; flags win.")
     ] = None,
@@ -121,7 +140,8 @@ def fit(
 
     output = Printer(json, quiet, verbose)
     own = {"model": model, "task": task, "codec": codec, "valid": valid, "test": test, "old": old}
-    own |= {"init_from": None if init_from is None else str(init_from)}
+    folders = {"init_from": init_from, "codec_from": codec_from}
+    own |= {name: None if one is None else str(one) for name, one in folders.items()}
     options = _settled(
         {name: one for name, one in own.items() if one is not None}, typed(context), config, output
     )
@@ -130,6 +150,10 @@ def fit(
     source = sources(train)
     check_free(out, force)
     began = context.find_root().obj or time.monotonic()
+    if each is not None:
+        if resume or init_from is not None:
+            raise ConfigError("--each trains several models from scratch: leave out --resume and --from.")
+        return _fit_each(source, out, each, options, output)
     _fit(source, out, options | {"resume": resume}, force, output, began)
 
 
@@ -163,3 +187,29 @@ def _fit(
     bundle.save(out, force)
     took = time.monotonic() - began
     output.result(values(bundle, out, took), summary(bundle, out, took))
+
+
+def _fit_each(
+    source: str | list[Path], out: Path, each: str, options: dict[str, Any], output: Printer
+) -> None:
+    """A folder for each value, with a name that is one; what comes of each is told as soon as it is saved."""
+    from chainrule.train.each import fit_each
+
+    taken: set[str] = set()
+    began = time.monotonic()
+    for value, bundle in fit_each(source, each, **options):
+        folder = out / _folder(value, taken)
+        bundle.save(folder)
+        took, began = time.monotonic() - began, time.monotonic()
+        told = summary(bundle, folder, took)
+        output.result({"value": value, **values(bundle, folder, took)}, f"{each} = {value}\n{told}\n")
+
+
+def _folder(value: str, taken: set[str]) -> str:
+    """A name for a folder that looks like a value and that no other value has."""
+    plain = re.sub(r"[^\w-]+", "_", value)[:60] or "_"
+    name = next(
+        one for one in (plain, *(f"{plain}_{n}" for n in range(2, 10_000))) if one.lower() not in taken
+    )
+    taken.add(name.lower())
+    return name

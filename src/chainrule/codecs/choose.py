@@ -20,6 +20,7 @@ from typing import Any
 
 from chainrule.codecs.base import UNIT, Texts
 from chainrule.codecs.numbers import is_number
+from chainrule.errors import DataError
 
 LOOKED = 1 << 20  # bytes
 FEW = 32  # so many different numbers may be names of states
@@ -27,6 +28,7 @@ MOST = 0.9  # of the values: what else there is, is a mistake that learning will
 LONG = 20.0  # bytes of a word, on average, above which white space does not separate words
 MANY = 20_000  # words from which on a large vocabulary is a fact and no accident
 NOTICED = 0.02  # of the words
+UNLIKELY = 200  # values from which on events that hardly repeat are no events
 # A full stop counts after five letters or at the end of a line only: tokenised text too has "corp." and "u.s.".
 # An apostrophe in front does not count: it has "'s".
 ATTACHED = re.compile(r'\w[,!?;:](?!\S)|\w{5}\.(?!\S)|\w\.$|(?<!\S)["(\[{“„«‘¿¡]\S*\w', re.MULTILINE)
@@ -55,10 +57,21 @@ def choose(sample: Texts, table: bool = False) -> Choice:
     if numbers:
         return numbers
     if UNIT.encode() in text:
+        _check_events(re.split(rb"[\n\x1f]", text))
         return Choice("events", "the data are events, one after another")
     if len(rows) >= 4 * len(set(rows)) and len(rows) >= 8:
         return Choice("events", f"the column repeats {len(set(rows)):,} values over {len(rows):,} rows")
     return _text(text, words)
+
+
+def _check_events(events: Sequence[bytes]) -> None:
+    """Refuse texts that were meant to be read one by one: most of them differ, so a model would know none."""
+    different = len(set(events))
+    if len(events) >= UNLIKELY and 2 * different > len(events):
+        raise DataError(
+            f"{different:,} of the first {len(events):,} values differ: these are texts rather than events. "
+            "--group and --sort make sequences of events: leave them out, or, if you mean it, add --codec events."
+        )
 
 
 def _numbers(values: Sequence[bytes]) -> Choice | None:

@@ -17,7 +17,7 @@ import sys
 import tempfile
 import weakref
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -34,10 +34,11 @@ from chainrule.data.paths import FORMATS, FoundFiles, Stamp, find, is_pipe, miss
 from chainrule.data.room import room
 from chainrule.data.rows import trimmed
 from chainrule.data.streams import CHUNK, chunks, compressed, text_lines, utf8
+from chainrule.data.where import Condition
 from chainrule.errors import DataError
 
 TABLES = ("jsonl", "csv", "tsv", "parquet")
-READING = 3  # to be raised whenever the same files come to give other sequences: what is cached is then old
+READING = 4  # to be raised whenever the same files come to give other sequences: what is cached is then old
 
 Given = Union[str, os.PathLike[str], Iterable[Any], "Source", Table]  # and frames, which no type describes
 
@@ -50,12 +51,24 @@ class ReadConfig(Config):
     column: str | None = option(None, "the column of a table that holds the data")
     group: str | None = option(None, "the column whose equal values make one sequence of events")
     sort: str | None = option(None, "the column that orders the events of a sequence")
+    where: tuple[str, ...] = option(
+        (),
+        "only rows of a table where a column compares so, such as 'stars >= 4'; given again, all must hold",
+    )
     encoding: str | None = option(None, "how the text is written, if not in UTF-8 (latin-1, cp1252, …)")
     format: str | None = option(
         None, "what the files are, whatever their names say", choices=("text", *TABLES, "conllu")
     )
     raw: bool = option(False, "take bytes as they are, for the bytes codec", hidden=True)
     joined: bool = option(False, "all rows of a table are one sequence, for events and numbers", hidden=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.conditions()
+
+    def conditions(self) -> list[Condition]:
+        """What rows must fulfil."""
+        return [Condition.parsed(one) for one in self.where]
 
 
 @dataclass(frozen=True)
@@ -91,15 +104,24 @@ class Source:
                 )
 
     def _blocks(self) -> Iterator[Texts]:
+        self._check_conditions()
         if self.items:
             yield from tables.sequences(self.items)
         elif self.ordered:
             yield from self._grouped()
         elif self.frame:
-            yield from self._sequences(self.frame.cells([self.config.column], lists=True))
+            yield from self._sequences(self._frame_cells(self.frame, [self.config.column], lists=True))
         else:
             for path in self.files:
                 yield from self._file(path)
+
+    def _check_conditions(self) -> None:
+        """Refuse conditions on what has no columns."""
+        if self.config.where and not self.table:
+            raise DataError(
+                f"{self.name} is no table, so --where has no columns to look at. If it is one under another name, say "
+                "which with --format."
+            )
 
     @property
     def ordered(self) -> bool:
@@ -172,11 +194,12 @@ class Source:
 
         `joins`: a column's symbols are whole values, not words of a text. Text has one column, its lines.
         """
+        self._check_conditions()
         clean = trimmed if joins[0] else lambda texts: texts
         if self.items:
             yield (clean(Texts.of(self.items)),)
         if self.frame:
-            yield from tables.row_blocks(self.frame.cells(columns, lists=True), joins)
+            yield from tables.row_blocks(self._frame_cells(self.frame, columns, lists=True), joins)
         for path in self.files:
             if self.kind(path) == "text":
                 found = lines(self._flow(path), strip=not self.config.raw, rows=True)
@@ -194,7 +217,24 @@ class Source:
     def _lines(self, path: Path) -> Iterator[str]:
         return text_lines(utf8(chunks(path, self.label(path)), self.label(path), self.config.encoding))
 
+    def _frame_cells(
+        self, frame: Table, columns: Sequence[str | None], lists: bool
+    ) -> Iterator[tables.Cells]:
+        return self._wanted(columns, lambda named: frame.cells(named, lists))
+
     def _cells(self, path: Path, columns: list[str | None], lists: bool) -> Iterator[tables.Cells]:
+        return self._wanted(columns, lambda named: self._all_cells(path, named, lists))
+
+    def _wanted(
+        self, columns: Sequence[str | None], read: Callable[[list[str | None]], Iterator[tables.Cells]]
+    ) -> Iterator[tables.Cells]:
+        """The rows that fulfil all conditions, whose columns are read beside the others."""
+        conditions, count = self.config.conditions(), len(columns)
+        for row in read([*columns, *(one.column for one in conditions)]):
+            if all(one.holds(cell) for one, cell in zip(conditions, row[count:], strict=True)):
+                yield row[:count]
+
+    def _all_cells(self, path: Path, columns: list[str | None], lists: bool) -> Iterator[tables.Cells]:
         kind, name = self.kind(path), self.label(path)
         if kind == "parquet":
             with self._unpacked(path) as plain:
@@ -229,7 +269,7 @@ class Source:
         group, sort = self.config.group, self.config.sort
         columns = [self.config.column, *(name for name in (group, sort) if name)]
         found = [self._cells(path, columns, lists=False) for path in self.files]
-        found += [self.frame.cells(columns, lists=False)] if self.frame else []
+        found += [self._frame_cells(self.frame, columns, lists=False)] if self.frame else []
         return Spool(self.name, tables.grouped(found, bool(group), bool(sort)))
 
     @cached_property

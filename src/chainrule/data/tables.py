@@ -8,6 +8,7 @@ import json
 import re
 import reprlib
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -318,29 +319,39 @@ def as_bytes(item: object) -> bytes:
 def grouped(tables: Iterable[Iterable[Cells]], grouping: bool, sorting: bool) -> Iterator[bytes]:
     """Events (value, group, sort) as sequences joined by UNIT, a RECORD after each; sorted on disk if large.
 
-    Groups come as they are first seen, events by the sort column (numbers before text), then as read.
+    Groups come as they are first seen, events by the sort column (numbers before text), then as read. A row with an
+    empty cell belongs nowhere and is left out; whoever reads the sequences counts it as skipped.
     """
     with room(), closing(sqlite3.connect("")) as base:  # a private temporary file, gone when closed
         base.execute("create table events (place integer, position, value text)")
+        left: Counter[str] = Counter()
         base.executemany(
-            "insert into events values (?, ?, ?)", _placed(chain.from_iterable(tables), grouping, sorting)
+            "insert into events values (?, ?, ?)",
+            _placed(chain.from_iterable(tables), grouping, sorting, left),
         )
-        found = base.execute(
-            "select place, value from events where value != '' order by place, position, rowid"
-        )
+        found = base.execute("select place, value from events order by place, position, rowid")
         for _, events in groupby(found, key=lambda row: row[0]):
             yield (UNIT.join(value for _, value in events) + RECORD).encode()
-        ((empty,),) = base.execute("select count(*) from events where value = ''")
-        yield RECORD.encode() * empty  # whoever reads them counts them as skipped
+        yield RECORD.encode() * left["rows"]
 
 
-def _placed(cells: Iterable[Cells], grouping: bool, sorting: bool) -> Iterator[tuple[int, float | str, str]]:
+def _placed(
+    cells: Iterable[Cells], grouping: bool, sorting: bool, left: Counter[str]
+) -> Iterator[tuple[int, int | float | str, str]]:
     places: dict[str, int] = {}
     for value, *keys in cells:
+        told = symbol(value)
+        if not told or not all(key.strip() for key in keys):
+            left["rows"] += 1
+            continue
         place = places.setdefault(keys[0], len(places)) if grouping else 0
-        position = keys[-1] if sorting else ""
-        yield (
-            place,
-            float(position) if _is_number(position) else position,
-            symbol(value),
-        )
+        yield place, position(keys[-1]) if sorting else "", told
+
+
+def position(cell: str) -> int | float | str:
+    """Where a cell comes in order: whole numbers exactly, as time stamps have more digits than a float holds."""
+    try:
+        whole = int(cell)
+    except ValueError:
+        return float(cell) if _is_number(cell) else cell
+    return whole if abs(whole) < 2**63 else float(whole)

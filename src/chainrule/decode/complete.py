@@ -34,9 +34,9 @@ def offers(
 
     The first step of a beam search is the next symbols: each prompt is read once.
     """
-    if not 0 <= k <= MOST:
+    if not isinstance(k, int) or not 0 <= k <= MOST:
         raise ConfigError(
-            f"Completions are offered, {MOST} of each at most, not {k:,}. For more next symbols, in Python: next(k=…)."
+            f"Completions are offered, {MOST} of each at most, not {k!r}. For more next symbols, in Python: next(k=…)."
         )
     config = GenerationConfig(beam=max(2 * k, WIDTH), length=max(1, length))
     each = [constraints] * len(prompts) if isinstance(constraints, Constraints) else constraints

@@ -29,6 +29,7 @@ from chainrule.tasks.base import task as task_named
 from chainrule.train.budget import Timing
 from chainrule.train.config import FitConfig, TrainConfig
 from chainrule.train.refit import Twin, first_half, recount, refit_facts, retrain
+from chainrule.train.shared import SharedCodecs
 from chainrule.train.start import Start
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def fit(
     model: str | None = None,
     task: str | None = None,
     codec: str | None = None,
+    codec_from: str | Path | Bundle | SharedCodecs | None = None,
     valid: Data | None = None,
     test: Data | None = None,
     init_from: str | Path | Bundle | None = None,
@@ -63,18 +65,22 @@ def fit(
 
     Counting models are then fitted once more on everything, held-out parts included; `refit` says yes or no for any
     family. With `init_from`, a saved model or its folder, training goes on from there; `old` are data like those it
-    was trained on, to see what it forgets.
+    was trained on, to see what it forgets. The codec of `codec_from`, another model, is shared: both can be mixed.
     """
     place = Place(run, resume, progress, timing or Timing())
     model = model and our_spelling(model, families())
     codec, task = codec and our_spelling(codec, codecs()), task and our_spelling(task, tasks())
+    if codec_from is not None and (codec is not None or init_from is not None):
+        other = "--codec" if codec is not None else "--from"
+        raise ConfigError(f"{other} says which codec to take, and --codec-from too: give one of them.")
     if init_from is not None:
         from chainrule.train.adapt import Asked, adapt
 
         return adapt(init_from, Asked(data, valid, test, old, model, task, codec), options, place)
     if old is not None:
         raise ConfigError("Old text shows what a model forgets that goes on from another: add --from MODEL.")
-    return _fit(data, valid, test, model or USUAL, task, codec, options, place)
+    shared = None if codec_from is None else SharedCodecs.of(codec_from)
+    return _fit(data, valid, test, model or USUAL, task, shared or codec, options, place)
 
 
 @dataclass(frozen=True)
@@ -98,7 +104,7 @@ def _fit(
     test: Data | None,
     model: str,
     task: str | None,
-    codec: str | None,
+    codec: str | SharedCodecs | None,
     options: Mapping[str, Any],
     place: Place,
 ) -> Bundle:
@@ -106,7 +112,12 @@ def _fit(
     known = list(settings_of(model, task).values())
     options = renamed(options, known)
     asked = ask(model, task, options)
-    prepared = prepare(data, valid, test, codec=codec, options=options, roles=asked.roles(), allowed=known)
+    if isinstance(codec, SharedCodecs):
+        prepared = codec.prepare((data, valid, test), asked.roles(), options, known)
+    else:
+        prepared = prepare(
+            data, valid, test, codec=codec, options=options, roles=asked.roles(), allowed=known
+        )
     again = refits(model, prepared, options)
     place = place.judging(asked, prepared.valid, prepared.test)
     gradient = family(model).learner == "gradient"

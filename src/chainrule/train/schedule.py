@@ -19,9 +19,9 @@ FINAL = 0.01  # of the peak, what is left of the rate in the last step
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
-def duration(text: str) -> float:
+def duration(text: str | float) -> float:
     """Seconds from `90s`, `10m`, `1.5h`, `2d`, or plain seconds."""
-    plain = text.strip().lower()
+    plain = str(text).strip().lower()
     unit = plain[-1:] if plain[-1:] in UNITS else "s"
     try:
         seconds = float(plain.removesuffix(unit)) * UNITS[unit]

@@ -12,7 +12,7 @@ from chainrule.decode.config import Constraints, GenerationConfig
 from chainrule.errors import ConfigError
 from chainrule.models.base import LanguageModel
 from chainrule.symbols import UNK
-from chainrule.use.text import following, has_stop, joined, prompt_ids, spoken, text_of, until
+from chainrule.use.text import following, has_stop, joined, prompt_ids, spoken, texts_of, until
 
 if TYPE_CHECKING:
     from chainrule.bundle import Bundle
@@ -60,7 +60,7 @@ class Generation:
 def settings(values: Mapping[str, Any]) -> GenerationConfig:
     """Settings as people give them: a stop may be one text or several, or None."""
     stop = values.get("stop") or ()
-    stops = tuple(text_of(one) for one in ([stop] if isinstance(stop, str) else stop) if one)
+    stops = tuple(filter(None, texts_of([stop] if isinstance(stop, str) else stop)))
     return GenerationConfig.from_values({**values, "stop": stops})
 
 
@@ -82,9 +82,9 @@ def generate(
     probability is that of the symbols up to its end: to EOS, or to the one that completed the stop.
     """
     task, size = _Task.of(bundle, config.seeded(), draft), max(1, ROWS // (config.beam or config.count))
-    made: list[Generation] = []
-    for first in range(0, len(prompts), size):
-        made += task.part(first).written([text_of(one) for one in prompts[first : first + size]])
+    made, given = list[Generation](), texts_of(prompts)
+    for first in range(0, len(given), size):
+        made += task.part(first).written(given[first : first + size])
     return tuple(made)
 
 

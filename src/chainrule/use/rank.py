@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from chainrule.errors import ConfigError
 from chainrule.use.score import SequenceScore, results_of
-from chainrule.use.text import text_of, typed_texts
+from chainrule.use.text import texts_of, typed_texts
 
 if TYPE_CHECKING:
     from chainrule.bundle import Bundle
@@ -35,7 +35,7 @@ def rank(bundle: Bundle, candidates: Iterable[str]) -> Ranking:
     if isinstance(candidates, str):
         raise ConfigError("rank wants several texts, and one came. Use score(text) for one.")
     began = time.perf_counter()
-    given = [text_of(one) for one in candidates]
+    given = texts_of(candidates)
     different = list(dict.fromkeys(given))
     scored = dict(zip(different, results_of(bundle, typed_texts(bundle.codec, different)), strict=True))
     rows = (replace(scored[text], row=row, text=text) for row, text in enumerate(given, 1))

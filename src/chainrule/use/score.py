@@ -18,7 +18,7 @@ from chainrule.models.base import LanguageModel
 from chainrule.nn.tap import listening
 from chainrule.progress import Step, no_progress, progress
 from chainrule.symbols import BOS
-from chainrule.use.text import encodable, typed_texts
+from chainrule.use.text import encodable, texts_of, typed_texts
 from chainrule.use.unknown import unknown_each
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def score_texts(bundle: Bundle, texts: Iterable[str]) -> DataScore:
         raise ConfigError("score_texts wants several texts, and one came. Use score(text) for one.")
     began = time.perf_counter()
     with no_progress("scoring") as step:
-        total = _score_blocks(bundle.codec, bundle.model, [typed_texts(bundle.codec, texts)], step)
+        total = _score_blocks(bundle.codec, bundle.model, [typed_texts(bundle.codec, texts_of(texts))], step)
     return data_score(bundle, total, began)
 
 
@@ -244,6 +244,12 @@ def opened(codec: Codec, usual: Mapping[str, Any], source: Given, reading: Mappi
 def _reading(codec: Codec, usual: Mapping[str, Any], reading: Mapping[str, Any]) -> ReadConfig:
     from chainrule.data.sources import ReadConfig
 
+    for name in ("group", "sort"):
+        if reading.get(name) and not usual.get(name) and not codec.joins_rows:
+            raise ConfigError(
+                f"--{name} makes sequences of events, and this model reads {codec.name}: texts would be glued "
+                "together. Leave it out."
+            )
     joined = codec.joins_rows and not {"group", "sort"} & set(reading)
     return ReadConfig.from_values({"raw": codec.reads_bytes, "joined": joined, **usual, **reading})
 

@@ -24,6 +24,15 @@ def encodable(texts: Iterable[str]) -> Texts:
         raise CodecError("The text is not valid Unicode: it holds bytes that are no UTF-8.") from error
 
 
+def texts_of(items: object) -> list[str]:
+    """The same as a list, if they are texts."""
+    if not isinstance(items, Iterable):
+        raise ConfigError(
+            f"Texts are wanted, and a {type(items).__name__} came: {items!r}. Give a list of str."
+        )
+    return [text_of(item) for item in items]
+
+
 def text_of(item: object) -> str:
     """The same, if it is a text."""
     if not isinstance(item, str):

@@ -26,7 +26,7 @@ VALIDATING, ENDING = (
     0.5,
 )  # shares they are given at most, and what comes after training, whatever was measured
 TRIED = 0.03  # share of the time that trying how fast judging is may take, before more is tried
-SLACK = 1.5  # what comes after the last step cannot be cut short, so it is given more time than was measured
+SLACK = 1.3  # what comes after the last step cannot be cut short, so it is given more time than was measured
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,8 @@ class Speed:
     began: float = 0.0  # seconds of the budget that were used before the first step
     steps: float = 0.0  # those of late, older ones counting less and less
     seconds: float = 0.0  # that they took
+    all_steps: int = 0  # since this process began, and the seconds they took
+    all_seconds: float = 0.0
     reading: float = 0.0  # steps that could be made while one id of many is judged
     validation: float = 0.0  # and while a validation lasts
     saving: float = 0.0  # seconds for a checkpoint
@@ -65,11 +67,20 @@ class Speed:
         """Seconds that one takes."""
         return max(1e-9, self.seconds / self.steps if self.steps else 0.0)
 
+    @property
+    def usual(self) -> float:
+        """Seconds that a step is likely to take when training is over: between the pace of late and that of all time.
+
+        A burst of other work may be over by then, or begin.
+        """
+        return math.sqrt(self.step * self.all_seconds / self.all_steps) if self.all_steps else self.step
+
     def after_step(self, taken: float, memory: float) -> Speed:
         """With one more step; of what is `memory` seconds old a third counts."""
         taken = min(taken, OUTLIER * self.step) if self.steps else taken
         kept = math.exp(-min(taken / memory, 1.0 / STEPS))
-        return replace(self, steps=kept * self.steps + 1.0, seconds=kept * self.seconds + taken)
+        late = {"steps": kept * self.steps + 1.0, "seconds": kept * self.seconds + taken}
+        return replace(self, **late, all_steps=self.all_steps + 1, all_seconds=self.all_seconds + taken)
 
     def after_judging(self, taken: float, ids: int) -> Speed:
         """With one more validation. Many ids are read side by side, so the best figure is that of judging a part."""
@@ -111,7 +122,7 @@ class Budget:
     def is_unsure(self, taken: float, speed: Speed) -> bool:
         """Whether judging seems long after so short a try that a longer one should follow."""
         seeming = self.timing.judged * speed.reading * speed.step
-        return taken < TRIED * self.seconds < seeming
+        return taken < 2 * TRIED * self.seconds and seeming > TRIED * self.seconds
 
     def revision(self, plan: Plan, step: int, validations: int, now: float, speed: Speed) -> Revision | None:
         """What to do from `step` on, with so many `validations` to come; None where the plan is right as it is."""
@@ -125,5 +136,5 @@ class Budget:
 
     def _end(self, speed: Speed) -> float:
         """When the last step must be over: then come a last validation, judging and saving."""
-        judging = SLACK * (speed.validation + self.timing.judged * speed.reading) * speed.step
+        judging = SLACK * (speed.validation + self.timing.judged * speed.reading) * speed.usual
         return self.seconds - min(ENDING * self.seconds, judging + speed.saving + self.timing.leaving)

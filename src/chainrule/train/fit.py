@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,8 +80,8 @@ def fit(
         return adapt(init_from, Asked(data, valid, test, old, model, task, codec), options, place)
     if old is not None:
         raise ConfigError("Old text shows what a model forgets that goes on from another: add --from MODEL.")
-    shared = None if codec_from is None else SharedCodecs.of(codec_from)
-    return _fit(data, valid, test, model or USUAL, task, shared or codec, options, place)
+    preparing = partial(prepare, codec=codec) if codec_from is None else SharedCodecs.of(codec_from).prepare
+    return _fit(data, valid, test, model or USUAL, task, preparing, options, place)
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ def _fit(
     test: Data | None,
     model: str,
     task: str | None,
-    codec: str | SharedCodecs | None,
+    preparing: Callable[..., Prepared],
     options: Mapping[str, Any],
     place: Place,
 ) -> Bundle:
@@ -112,12 +113,7 @@ def _fit(
     known = list(settings_of(model, task).values())
     options = renamed(options, known)
     asked = ask(model, task, options)
-    if isinstance(codec, SharedCodecs):
-        prepared = codec.prepare((data, valid, test), asked.roles(), options, known)
-    else:
-        prepared = prepare(
-            data, valid, test, codec=codec, options=options, roles=asked.roles(), allowed=known
-        )
+    prepared = preparing(data, valid, test, options=options, roles=asked.roles(), allowed=known)
     again = refits(model, prepared, options)
     place = place.judging(asked, prepared.valid, prepared.test)
     gradient = family(model).learner == "gradient"

@@ -33,7 +33,10 @@ class SharedCodecs:
 
     def prepare(
         self,
-        parts: tuple[Data, Data | None, Data | None],
+        given: Data,
+        valid: Data | None,
+        test: Data | None,
+        *,
         roles: Sequence[Role],
         options: Mapping[str, Any],
         allowed: Sequence[type[Config]],
@@ -41,7 +44,7 @@ class SharedCodecs:
         """Data as ids of these codecs, which have learnt already: their settings stay."""
         self._check(roles, options)
         named = [replace(role, codec=self.codecs[role.name].name) for role in roles]
-        data = open_data(*parts, roles=named, options=options, allowed=allowed)
+        data = open_data(given, valid, test, roles=named, options=options, allowed=allowed)
         told = replace(data, why=dict.fromkeys(data.roles, f"that of {self.name}"))
         return encoded(told, {role.name: self.codecs[role.name] for role in roles})
 

@@ -1,6 +1,6 @@
-"""A GPT continues 64 prompts of unequal length: together and one by one. Prints a Markdown table.
+"""A GPT continues 64 prompts of unequal length, greedily, drawn and by beams: together and one by one.
 
-    python benchmarks/batch.py [ROWS]
+    python benchmarks/batch.py [ROWS]           # prints a Markdown table
 
 Greedy texts must be the same; where the best two symbols of a row differ by less than rounding, they may not be.
 Weights are random and no text ends early: every symbol counts. All in turns within one run; medians.
@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from timing import in_turns
 
+from chainrule.decode.beam import search
 from chainrule.decode.config import Constraints, GenerationConfig
 from chainrule.decode.sample import joined, sample
 from chainrule.models.gpt import Gpt, GptConfig
@@ -45,7 +46,9 @@ def prompts(rows: int) -> list[list[int]]:
 
 
 def together(gpt: Gpt, rows: list[list[int]], config: GenerationConfig) -> list[list[int]]:
-    """All rows side by side."""
+    """All rows side by side; of a beam the best text."""
+    if config.beam:
+        return [list(found.hypotheses[0].ids) for found in search(gpt, rows, config, ENDLESS)]
     return joined(sample(gpt, rows, config, ENDLESS))
 
 
@@ -55,13 +58,14 @@ def apart(gpt: Gpt, rows: list[list[int]], config: GenerationConfig) -> list[lis
 
 
 def main() -> None:
-    """Greedy, then drawn."""
+    """Greedy, drawn, then by a beam."""
     gpt, rows = model(), prompts(int(sys.argv[1]) if len(sys.argv) > 1 else ROWS)
     greedy = GenerationConfig(length=LENGTH, temperature=0.0)
     drawn = GenerationConfig(length=LENGTH, seed=1, top_k=50)
+    beam = GenerationConfig(length=LENGTH, beam=4)
     print(f"| {len(rows)} prompts, {LENGTH} symbols each | one by one | together | ratio | equal texts |")
     print("|---|---|---|---|---|")
-    for name, config in {"greedy": greedy, "top-k 50": drawn}.items():
+    for name, config in {"greedy": greedy, "top-k 50": drawn, "beam of 4": beam}.items():
         works = {"apart": partial(apart, gpt, rows, config), "together": partial(together, gpt, rows, config)}
         equal = sum(one == two for one, two in zip(works["apart"](), works["together"](), strict=True))
         taken = in_turns(works, TURNS)

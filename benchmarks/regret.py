@@ -5,7 +5,8 @@
 DATA holds `shakespeare/input.txt`, `ptb/ptb.train.txt`, `ptb/ptb.valid.txt` and `ptb/ptb.test.txt`. Every candidate
 is trained with the whole budget, alone and mixed with the best n-gram of the comparison, and judged on the same test
 part. The best of them is the best single choice, chosen after the fact: a hard standard. Prints a Markdown table;
-regret is how many more bits the model needs that `compare` hands over. Takes hours at the default budgets.
+regret is how many more bits the model needs that `compare` hands over. Takes hours at the default budgets. With --out
+the comparisons and their reports are kept.
 """
 
 from __future__ import annotations
@@ -115,6 +116,7 @@ def main() -> None:
     parser.add_argument("--budgets", default="5m,20m")
     parser.add_argument("--texts", default=",".join(TEXTS))
     parser.add_argument("--models", default="lstm,gru,gpt")
+    parser.add_argument("--out", type=Path, help="folder that keeps the comparisons")
     asked = parser.parse_args()
     print(
         "| text | budget | took | handed over | best single choice | regret | all |\n|---|---|---|---|---|---|---|"
@@ -122,7 +124,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for budget in asked.budgets.split(","):
             for name in asked.texts.split(","):
-                print(row(name, asked.data, budget, asked.models.split(","), Path(folder)), flush=True)
+                kept = asked.out or Path(folder)
+                print(row(name, asked.data, budget, asked.models.split(","), kept), flush=True)
 
 
 if __name__ == "__main__":

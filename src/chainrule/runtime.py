@@ -50,11 +50,13 @@ def _load_without_registries(kernel: Any) -> None:
     cache.load_overload = load_overload
 
 
-def threads() -> int:
-    """How many cores we may use; CHAINRULE_THREADS overrides."""
+def threads(otherwise: int | None = None) -> int:
+    """How many we may use: CHAINRULE_THREADS, `otherwise` as said, or as many as there are cores."""
     given = os.environ.get("CHAINRULE_THREADS", "")
     if given.isdigit() and int(given) > 0:
         return int(given)
+    if otherwise is not None:
+        return otherwise
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

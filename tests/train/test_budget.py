@@ -28,6 +28,7 @@ from chainrule.train.budget import Budget, Speed, Timing
 from chainrule.train.config import TrainConfig
 from chainrule.train.network import Valid
 from chainrule.train.schedule import FINAL, Plan, Revision
+from chainrule.train.threads import StepThreads
 from chainrule.train.trainer import Trainer
 from chainrule.train.unfinished import reason, unfinished, unigram_nats
 from trained import trainer as made
@@ -213,10 +214,22 @@ class Recorded:
         return next((one for one in self.plan.revisions if one.step == step), None)
 
 
+@dataclass
+class Fickle(StepThreads):
+    """Wants another number of threads from time to time, as beside other programs."""
+
+    asked: int = 0
+
+    def wanted(self, using: int) -> int:
+        self.asked += 1
+        return 1 + self.asked // 30 % 2
+
+
 def test_stopped_and_resumed_equals_uninterrupted_given_the_same_revisions(tmp_path: Path) -> None:
     whole = ticking(tmp_path / "whole", average=True)
+    whole.threads = Fickle()
     whole.run()
-    assert len(whole.plan.revisions) > 5
+    assert len(whole.plan.revisions) > 5 and {one.threads for one in whole.plan.revisions} == {0, 1, 2}
     left, stopped = 0, True
     while stopped:
         part = trainer(tmp_path / "part", average=True)

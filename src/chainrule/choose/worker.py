@@ -274,7 +274,7 @@ def _threads(number: int | None) -> AbstractContextManager[None]:
     """Judging has as many as training found best: beside other programs, two can be many times slower than one."""
     if number is None:
         return nullcontext()
-    from chainrule.train.gradient import in_threads
+    from chainrule.nn.threads import in_threads
 
     return in_threads(number)
 

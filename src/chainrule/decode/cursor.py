@@ -153,7 +153,7 @@ def ready(model: LanguageModel, cursor: Cursor, tokens: Tensor) -> Cursor:
     if not len(full):
         return cursor
     again = torch.cat([torch.full_like(cursor.held[full, None], BOS), cursor.recent[full]], 1)
-    with model.inference():
+    with model.inference(again.numel()):
         _, state = model.read(again, cursor.origin.select(cursor.prompt[full]))
     if len(full) < len(cursor.held):
         state = merged([(cursor.rows, cursor.state), (full, state)])
@@ -164,7 +164,7 @@ def _read(model: LanguageModel, tokens: Tensor, state: State) -> tuple[Tensor, S
     """Logits (B, V) after the last symbol of each row of tokens (B, T), and the new memory."""
     if not tokens.shape[1]:
         return torch.full((len(tokens), model.config.vocab_size), -torch.inf, device=model.device), state
-    with model.inference():
+    with model.inference(tokens.numel()):
         hidden, state = model.read(tokens, state)  # (B, T, D)
         if tokens.shape[1] > 1:
             last = (tokens != PAD).sum(1).sub(1).clamp(min=0)  # (B,)

@@ -128,7 +128,7 @@ class _Writer:
         draft = self._draft(place.small, place.rows, self._room(large))
         read = [[last, *ids] for last, ids in zip(place.last, draft.ids, strict=True)]
         tokens = padded(read, self.model.device)  # (B, T)
-        with self.model.inference():
+        with self.model.inference(tokens.numel()):
             hidden, after = self.model.read(tokens, large.state)  # (B, T, D)
             expected = self._chances(self.model.logits(hidden).double())  # (B, T, V)
         kept = [self._agreed(row, place.rows[row], draft, expected[row]) for row in range(len(read))]
@@ -136,7 +136,7 @@ class _Writer:
         self._count(draft, kept)
         short = padded([ids[: 1 + size] for ids, size in zip(read, kept, strict=True)], self.model.device)
         if not torch.equal(short, tokens):
-            with self.model.inference():
+            with self.model.inference(short.numel()):
                 after = self.model.rewound(after, large.state, short)
         written = [[*ids[:size], one] for ids, size, one in zip(draft.ids, kept, last, strict=True)]
         small = advance(self.drafter, place.small, place.small.rows, padded(written, self.drafter.device))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, final
 
@@ -89,8 +89,11 @@ class Body(ABC):
         """Where the tensors given to `read` must live."""
 
     @abstractmethod
-    def inference(self) -> AbstractContextManager[None]:
-        """Inference mode: no gradients are kept and nothing is dropped out."""
+    def inference(self, symbols: int = 0) -> AbstractContextManager[None]:
+        """Inference mode: no gradients are kept and nothing is dropped out.
+
+        A step that reads so many `symbols` at once gets as many threads as such steps are fastest with.
+        """
 
     @abstractmethod
     def compressed(self) -> Self:
@@ -156,15 +159,24 @@ class ArrayModel(LanguageModel):
 
     @final
     @contextmanager
-    def inference(self) -> Iterator[None]:
+    def inference(self, symbols: int = 0) -> Iterator[None]:
         import torch
 
-        with torch.no_grad():
+        with torch.no_grad(), _threads(self, symbols):
             yield
 
     @final
     def compressed(self) -> Self:
         raise ModelError(f"Eight bits are for models that learn by gradient, not for a {self.family}.")
+
+
+def _threads(model: ArrayModel, symbols: int) -> AbstractContextManager[None]:
+    """Only models with vectors inside gain by several."""
+    if not symbols or model.learner == "count":
+        return nullcontext()
+    from chainrule.nn.threads import fastest
+
+    return fastest(model, symbols)
 
 
 class CountingModel(ArrayModel):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cache
@@ -28,6 +28,7 @@ from chainrule.nn.dropout import Dropout, embed
 from chainrule.nn.int8 import compress
 from chainrule.nn.product import Linear, bf16_pays
 from chainrule.nn.softmax import START, SoftmaxOutput
+from chainrule.nn.threads import fastest
 from chainrule.symbols import FIRST, PAD
 
 TABLES = ("embedding.weight", "output.weight", "output.bias")  # a row for every symbol
@@ -76,12 +77,12 @@ class Neural(nn.Module, Body):
 
     @final
     @contextmanager
-    def inference(self) -> Iterator[None]:
+    def inference(self, symbols: int = 0) -> Iterator[None]:
         learning = [module for module in self.modules() if module.training] if self.training else []
         try:
             for module in learning:
                 module.training = False
-            with torch.no_grad():
+            with torch.no_grad(), fastest(self, symbols) if symbols else nullcontext():
                 yield
         finally:
             for module in learning:

@@ -68,9 +68,9 @@ def _reading(model: VectorModel, ids: np.ndarray, batch: int, seen: int) -> Read
     hidden = torch.zeros(len(ids), model.width, device=model.device)
     logs = torch.zeros(len(ids), device=model.device)
     state: State | None = None
-    with model.inference():
-        for window in windows(model, ids, batch):
-            before = model.start(len(window.tokens)) if window.first or state is None else state
+    for window in windows(model, ids, batch):
+        before = model.start(len(window.tokens)) if window.first or state is None else state
+        with model.inference(window.tokens.size):
             read, state = model.read(tensor(model, window.tokens), before)  # (B, T, D)
             found = model.score_hidden(read, tensor(model, window.targets(ids)))  # (B, T)
             wanted = torch.as_tensor(window.wanted, device=model.device)

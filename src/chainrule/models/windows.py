@@ -74,7 +74,8 @@ def read_windows(
     state: State | None = None
     for window in windows(body, ids, batch, width):
         before = body.start(len(window.tokens)) if window.first or state is None else state
-        found, state = step(window, tensor(body, window.tokens), before)
+        with body.inference(window.tokens.size):
+            found, state = step(window, tensor(body, window.tokens), before)
         yield window, found
 
 
@@ -191,8 +192,7 @@ def in_batches(items: np.ndarray, size: int) -> list[np.ndarray]:
 
 def score_in_windows(model: LanguageModel, ids: np.ndarray, batch: int = BATCH) -> np.ndarray:
     """`score_ids` of a model that has no faster way; one that reads both ways is asked symbol by symbol."""
-    with model.inference():
-        return (_score_left if model.reads == "left" else _score_both)(model, np.asarray(ids), batch)
+    return (_score_left if model.reads == "left" else _score_both)(model, np.asarray(ids), batch)
 
 
 def _score_left(model: LanguageModel, ids: np.ndarray, batch: int) -> np.ndarray:
@@ -232,7 +232,8 @@ def _score_masked(
     symbols[:, 0] = BOS
     hidden = columns == (masked - first)[:, None]  # (B, T)
     tokens, targets = np.where(hidden, MASK, symbols), np.where(hidden, symbols, PAD)
-    found, _ = model.score(tensor(model, tokens), tensor(model, targets), model.start(len(start)))
+    with model.inference(tokens.size):
+        found, _ = model.score(tensor(model, tokens), tensor(model, targets), model.start(len(start)))
     return found.cpu().numpy()[hidden]  # type: ignore[no-any-return]
 
 

@@ -57,8 +57,8 @@ class Wrapper(LanguageModel):
         return self.model.device
 
     @final
-    def inference(self) -> AbstractContextManager[None]:
-        return self.model.inference()
+    def inference(self, symbols: int = 0) -> AbstractContextManager[None]:
+        return self.model.inference(symbols)
 
     @final
     def named_children(self) -> Iterator[tuple[str, LanguageModel]]:

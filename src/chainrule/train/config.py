@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from chainrule.config import Config, flag, option
 from chainrule.errors import ConfigError
+from chainrule.models.sizing import EPOCHS
 from chainrule.train.schedule import duration
 
 LENGTHS = ("budget", "epochs", "tokens", "steps")  # ways to say how long to train: one of them
@@ -83,6 +84,12 @@ class TrainConfig(Config):
             raise ConfigError(
                 "--epochs 0 would train nothing. Give a part of the data, such as 0.1, or more."
             )
+
+    def asked_steps(self, epoch: int, symbols: int) -> int:
+        """How many steps without a budget, if so many are an epoch and a step learns from so many symbols."""
+        if self.tokens is not None:
+            return max(1, round(self.tokens / max(1, symbols)))
+        return self.steps or max(1, round((EPOCHS if self.epochs is None else self.epochs) * epoch))
 
     @property
     def seconds(self) -> float | None:

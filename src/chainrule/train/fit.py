@@ -249,7 +249,7 @@ def _threads(found: Outcome) -> AbstractContextManager[None]:
     """Judging has as many as training found best: beside other programs, two can be many times slower than one."""
     if "training" not in found.facts:
         return nullcontext()
-    from chainrule.train.gradient import in_threads
+    from chainrule.nn.threads import in_threads
 
     return in_threads(found.facts["training"]["threads"])
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import signal
 import threading
-import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -15,13 +14,13 @@ from typing import Any
 
 import torch
 
-from chainrule.data.batches import Batches
 from chainrule.data.dataset import Prepared
 from chainrule.data.rows import TEXT
 from chainrule.errors import BundleError, ConfigError, ModelError
 from chainrule.heads.base import Head
 from chainrule.models.base import ModelConfig
 from chainrule.models.neural import Neural, NeuralLanguageModel
+from chainrule.nn.threads import in_threads
 from chainrule.progress import Progress, Step
 from chainrule.runtime import blocks_kept
 from chainrule.tasks.base import BatchSize, Task
@@ -36,11 +35,11 @@ from chainrule.train.settings import Settings, settle
 from chainrule.train.settings import load as load_settings
 from chainrule.train.settings import save as save_settings
 from chainrule.train.start import Start
+from chainrule.train.threads import StepThreads
 from chainrule.train.trainer import Trainer
 from chainrule.train.unfinished import reason, unigram_nats
 
 BATCH_SIZE, SEQ_LEN = 16, 64
-TRIES, SLOWER = 3, 2.0  # times a number of threads is tried, unless it is so many times slower
 
 
 @dataclass(frozen=True)
@@ -117,14 +116,13 @@ def _made(
     rates = Rates(run.start.scales if run.start else {})
     rates.freeze(network)
     batches = run.task.batches(body, prepared.train, prepared.codecs, size)
-    if not settled.train.shard:  # there it would hold all gradients once; torchrun says how many threads
-        settle_threads(network, batches)
+    alone = group.size == 1 and not settled.train.shard  # else torchrun says how many threads
+    threads = StepThreads.settled(network, batches) if alone else StepThreads()
     valid = None
     if prepared.valid is not None:
         valid = Valid(prepared.valid, run.task.batches(body, prepared.valid, prepared.codecs, size))
-    return make(
-        network, batches, valid, settled.train, run.folder, timing=run.timing, group=group, rates=rates
-    )
+    more: dict[str, Any] = {"timing": run.timing, "group": group, "rates": rates, "threads": threads}
+    return make(network, batches, valid, settled.train, run.folder, **more)
 
 
 def _body(run: Run, settled: Settings) -> Neural:
@@ -139,17 +137,6 @@ def _as_it_was() -> Iterator[None]:
     """The caller's threads and random state come back at the end."""
     with in_threads(torch.get_num_threads()), torch.random.fork_rng(devices=[]):
         yield
-
-
-@contextmanager
-def in_threads(number: int) -> Iterator[None]:
-    """A stretch in which torch uses so many."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(number)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _trainer(kind: type[Neural], settings: Settings) -> type[Trainer]:
@@ -190,30 +177,6 @@ def _enough_memory(folder: Path | None) -> Iterator[None]:
             "There is not enough memory for this training. Take a smaller --width, --batch-size or --seq-len, "
             f"or --sampled-softmax 1024 if the vocabulary is large.{kept}"
         ) from error
-
-
-def settle_threads(network: Network, batches: Batches) -> None:
-    """Use one core where two are slower: both are timed on the training step that is going to be run.
-
-    Threads of a recurrent step wait for each other thousands of times a second; when another program keeps a core
-    busy, that wait makes two threads up to thirty times as slow as one.
-    """
-    most, batch = torch.get_num_threads(), batches.batch(0, 0)
-
-    def seconds(threads: int) -> float:
-        torch.set_num_threads(threads)
-        began = time.perf_counter()
-        network(batch, None)[0].backward()
-        return time.perf_counter() - began
-
-    network.train()
-    with torch.random.fork_rng(devices=[]):
-        alone = min(seconds(1) for _ in range(TRIES))
-        together = seconds(most)
-        if together < SLOWER * alone:  # else one try took long enough
-            together = min(together, *(seconds(most) for _ in range(TRIES - 1)))
-    network.zero_grad(set_to_none=False)
-    torch.set_num_threads(1 if alone < together else most)
 
 
 def _settled(settled: Settings, run: Run) -> Settings:

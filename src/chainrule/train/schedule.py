@@ -40,6 +40,7 @@ class Revision:
     steps: int  # in all, at least one more
     progress: float = 0.0  # share of the run that lies behind
     seconds: float = 0.0  # of the budget used by then
+    threads: int = 0  # of its steps; 0: as many as before
 
     def progress_at(self, step: int) -> float:
         """The share that lies behind in a step; 1 in the last one."""
@@ -69,6 +70,11 @@ class Plan:
     def revised(self, revision: Revision) -> Self:
         """The same with one more."""
         return replace(self, revisions=(*self.revisions, revision))
+
+    def from_here(self, step: int, seconds: float) -> Revision:
+        """The same once more, from a step on."""
+        last = self.revisions[-1]
+        return Revision(step, last.steps, last.progress_at(step), seconds)
 
     @property
     def steps(self) -> float:

@@ -20,7 +20,6 @@ from torch import Tensor
 from chainrule.data.batches import Batch, Batches
 from chainrule.errors import ModelError, Stopped
 from chainrule.models.neural import Neural
-from chainrule.models.sizing import EPOCHS
 from chainrule.models.state import State
 from chainrule.runtime import KEEP
 from chainrule.train.budget import Budget, Speed, Timing
@@ -31,6 +30,7 @@ from chainrule.train.distributed import ALONE, ProcessGroup
 from chainrule.train.muon import optimizer_for
 from chainrule.train.network import Network, Rates, Valid
 from chainrule.train.schedule import PROBE, VALIDATIONS, Plan, Revision, duration
+from chainrule.train.threads import StepThreads
 
 AVERAGED = 0.75  # of the run lie behind when averaging begins
 
@@ -50,6 +50,7 @@ class Trainer:
     timing: Timing = field(default_factory=Timing)
     group: ProcessGroup = ALONE
     rates: Rates = field(default_factory=Rates)
+    threads: StepThreads = field(default_factory=StepThreads)
     kept_blocks: ClassVar[int] = KEEP
 
     def __post_init__(self) -> None:
@@ -95,7 +96,7 @@ class Trainer:
         if self.at.step:
             return
         if self.budget is None:
-            steps = self._asked_steps(self._epoch)
+            steps = self.config.asked_steps(self._epoch, self._symbols)
             learnt = steps * self._symbols // VALIDATIONS  # between two validations
             self.at.plan = Plan.of(steps, max(PROBE, learnt // 3))
             self._tell_plan()
@@ -136,8 +137,12 @@ class Trainer:
             return None
         if not self.plan.revisions and not self.budget.is_due(self.at.step, self.now):
             return None
-        left = self.plan.validations - self.at.validations
-        return self.budget.revision(self.plan, self.at.step, max(1, left), self.now, self.at.speed)
+        left = max(1, self.plan.validations - self.at.validations)
+        found = self.budget.revision(self.plan, self.at.step, left, self.now, self.at.speed)
+        threads = self.threads.wanted(self.at.threads)
+        if threads == self.at.threads or not self.plan.revisions:
+            return found
+        return replace(found or self.plan.from_here(self.at.step, self.now), threads=threads)
 
     def _revise(self, revision: Revision | None) -> None:
         """Go on by another plan, that of the main process; the first one is made when judging has been timed."""
@@ -147,6 +152,8 @@ class Trainer:
             self._plan_judging(self.budget)
             revision = self._revision()
         self.at.plan = self.plan.revised(self.group.broadcast(revision))
+        self.at.threads = self.plan.revisions[-1].threads or self.at.threads
+        torch.set_num_threads(self.at.threads)
         self.at.validations = min(self.at.validations, 1 + self._validations(self.at.step))
         self._tell_plan()
 
@@ -194,16 +201,8 @@ class Trainer:
     @property
     def length(self) -> str:
         """How long the run is, for people."""
-        told = f"{self.at.step:,} steps ({self.epochs:.1f} epochs)"
-        return (
-            told if self.budget is None else f"{told} in the budget, planned {len(self.plan.revisions)} times"
-        )
-
-    def _asked_steps(self, epoch: int) -> int:
-        if self.config.tokens is not None:
-            return max(1, round(self.config.tokens / max(1, self._symbols)))
-        epochs = EPOCHS if self.config.epochs is None else self.config.epochs
-        return self.config.steps or max(1, round(epochs * epoch))
+        planned = f" in the budget, planned {len(self.plan.revisions)} times" if self.budget else ""
+        return f"{self.at.step:,} steps ({self.epochs:.1f} epochs){planned}"
 
     def _batches(self) -> list[Batch]:
         """What the next step learns from."""
@@ -225,6 +224,7 @@ class Trainer:
         self.at.step += 1
         if self.budget and self.at.step > 1:  # the first step warms up allocators and caches
             self.at.speed = self.at.speed.after_step(self.now - began, self.budget.memory)
+            self.threads.after_step(self.now - began)
         self.at.nats += nats
         self.at.count += count
         self.report({"step": self.at.step, "symbols": count, "loss": nats / count})

@@ -100,7 +100,7 @@ def _hidden(body: Body, rows: Sequence[np.ndarray]) -> np.ndarray:
 
     width = max(len(row) for row in rows)
     padded = np.stack([np.pad(row, (0, width - len(row)), constant_values=PAD) for row in rows])  # (B, T)
-    with body.inference():
+    with body.inference(padded.size):
         tokens = torch.from_numpy(padded).long().to(body.device)
         hidden, _ = body.read(tokens, body.start(len(rows)))
     return hidden.float().cpu().numpy()

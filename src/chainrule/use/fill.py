@@ -74,7 +74,7 @@ def _chances(model: LanguageModel, ids: Sequence[int]) -> Tensor:
     import torch
 
     tokens = torch.tensor([ids], device=model.device)  # (1, T)
-    with model.inference():
+    with model.inference(len(ids)):
         hidden, _ = model.read(tokens, model.start(1))  # (1, T, D)
         chances = model.logits(hidden)[0, tokens[0] == MASK].double().softmax(-1)  # (masks, V)
     chances[:, :FIRST] = 0.0  # a mask is filled with something to read

@@ -1,0 +1,65 @@
+"""How many threads train a network: one, or all, whichever makes its own steps sooner on the machine as it is."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+import torch
+
+from chainrule.data.batches import Batch, Batches
+from chainrule.nn.threads import Choice, most_threads
+from chainrule.train.network import Network
+
+TRIES, SLOWER = 3, 2.0  # times a number of threads is tried, unless it is so many times slower
+PATIENCE = 50.0  # a step that tries the other number teaches nothing, so it may take a fiftieth of the time
+
+
+@dataclass
+class StepThreads:
+    """What training steps took with one thread and with all; without a network, what is set stays."""
+
+    network: Network | None = None
+    batch: Batch | None = None
+    choice: Choice = field(default_factory=lambda: Choice(1))
+
+    @classmethod
+    def settled(cls, network: Network, batches: Batches) -> StepThreads:
+        """Both are timed on the step that is going to be run, and torch is told the better one."""
+        found = cls(network, batches.batch(0, 0), Choice(most_threads(), patience=PATIENCE))
+        most, pace = found.choice.most, found.choice.pace
+        pace[1] = min(found._seconds(1) for _ in range(TRIES))
+        if most > 1:
+            pace[most] = found._seconds(most)
+            if pace[most] < SLOWER * pace[1]:  # else one try took long enough
+                pace[most] = min(pace[most], *(found._seconds(most) for _ in range(TRIES - 1)))
+        found.choice.use_faster()
+        torch.set_num_threads(found.choice.using)
+        return found
+
+    def after_step(self, seconds: float) -> None:
+        """Learn from a step of training."""
+        if self.network is not None:
+            self.choice.took(self.choice.using, seconds)
+
+    def wanted(self, using: int) -> int:
+        """How many the next step should have, those before having had `using`; from time to time that is tried."""
+        if self.network is None:
+            return using
+        while (number := self.choice.number()) != self.choice.using:
+            self.choice.took(number, self._seconds(number))
+        return self.choice.using
+
+    def _seconds(self, number: int) -> float:
+        """What a step takes with so many; it changes nothing in the network, nor in the course of random numbers."""
+        assert self.network is not None and self.batch is not None
+        before = torch.get_num_threads()
+        torch.set_num_threads(number)
+        self.network.train()
+        began = time.perf_counter()
+        with torch.random.fork_rng(devices=[]):
+            self.network(self.batch, None)[0].backward()
+        taken = time.perf_counter() - began
+        self.network.zero_grad(set_to_none=False)
+        torch.set_num_threads(before)
+        return taken

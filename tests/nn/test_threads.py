@@ -89,7 +89,7 @@ def test_the_environment_sets_the_most(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_environment_limits_torch_and_numba_from_the_start() -> None:
-    told = "import chainrule.nn, torch, chainrule.runtime as r; print(torch.get_num_threads(), r.threads())"
+    told = "import chainrule.models.neural, torch, chainrule.runtime as r; print(torch.get_num_threads(), r.threads())"
     for number in ("1", "2"):
         run = subprocess.run(
             [sys.executable, "-c", told],

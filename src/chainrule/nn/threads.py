@@ -27,6 +27,9 @@ HOPELESS = 4.0  # a first try so many times slower is not repeated
 
 _fixed = 0  # how many stretches with a given number we are in
 
+if threads(otherwise=torch.get_num_threads()) < torch.get_num_threads():  # CHAINRULE_THREADS
+    torch.set_num_threads(threads())
+
 
 def most_threads() -> int:
     """As many as torch was told, and CHAINRULE_THREADS at most."""

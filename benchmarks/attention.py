@@ -145,7 +145,7 @@ def theirs(model: Gpt) -> Any:
     other = GPT2LMHeadModel(GPT2Config(**values, bos_token_id=None, eos_token_id=None)).eval()
     arrays = model.arrays()
     for part in form.parts(model.config):
-        for name, array in part.taken(arrays[part.ours], order).items():
+        for name, array in part.to_theirs(arrays[part.ours], order).items():
             other.get_parameter(name).data.copy_(torch.from_numpy(array.copy()))
     other.generation_config.pad_token_id = 0
     other.generation_config.suppress_tokens = list(model.config.suppressed)

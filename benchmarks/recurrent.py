@@ -130,7 +130,7 @@ def tell_peak(name: str) -> None:
     """What `peak` asks for."""
     prepared, batches = data()
     before = _memory("VmRSS")
-    Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+    Path("/proc/self/clear_refs").write_text("5")  # the peak is reset
     step = training(name, prepared, batches)
     for number in range(STEPS):
         step(batches.batch(0, number))

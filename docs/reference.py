@@ -18,14 +18,20 @@ from chainrule.models.registry import family
 from chainrule.tasks.base import BUILT_IN as TASKS
 from chainrule.tasks.base import task
 from chainrule.train.config import FitConfig, TrainConfig
+from chainrule.use.adapt import AdaptConfig
 
 PAGE = Path(__file__).with_name("reference.md")
 COMMAND = "make reference"
 HEAD = f"""# Reference of all settings
 
 Written by `{COMMAND}` from the source; do not edit it by hand. A flag `--seq-len 64` is `seq_len=64` in Python and
-`seq_len = 64` in a TOML file given with `--config`. A default of `-` means: chosen from the data and the time, or not
-used. Switches are turned off with `--no-…`, such as `--no-bf16`.
+`seq_len = 64` in a TOML file given with `--config`. The default `chosen` means: chosen for the data and the budget, and
+reported; `-` means: none. Switches are turned off with `--no-…`, such as `--no-bf16`.
+"""
+
+
+MADE = """`fit` refuses these: they are made of trained models. `chainrule mix` saves them, and `chainrule score` can
+adapt a model while it scores. Both take these flags.
 """
 
 
@@ -35,8 +41,14 @@ def page() -> str:
 
 
 def _sections() -> Iterator[str]:
+    fitted = [name for name in FAMILIES if family(name).learner]
     yield "## Model families: `--model`\n"
-    yield from (_section(f"`{name}`", FAMILIES[name][1], family(name).Config) for name in FAMILIES)
+    yield from (_section(f"`{name}`", FAMILIES[name][1], family(name).Config) for name in fitted)
+    yield "## Models made of trained models: not for `--model`\n"
+    yield MADE
+    yield from (f"- `{name}`: {FAMILIES[name][1]}." for name in FAMILIES if name not in fitted)
+    yield ""
+    yield from _lines(AdaptConfig)
     yield "## Fitting, every family\n"
     yield from _lines(FitConfig)
     yield "## Training by gradient\n"
@@ -70,6 +82,8 @@ def _row(cells: Sequence[str]) -> str:
 
 def _default(setting: Field[Any]) -> str:
     value = setting.default
+    if setting.metadata.get("chosen"):
+        return "chosen"
     if isinstance(value, bool):
         return "on" if value else "off"
     if value is None or value is MISSING or value == ():

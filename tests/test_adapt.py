@@ -9,8 +9,11 @@ import pytest
 from chainrule.bundle import Bundle, load
 from chainrule.codecs.base import Texts
 from chainrule.codecs.registry import codec as codec_class
+from chainrule.config import Config, settings
 from chainrule.errors import ConfigError, ModelError
+from chainrule.models.dynamic import DynamicConfig
 from chainrule.models.lstm import Lstm, LstmConfig
+from chainrule.models.neural_cache import NeuralCacheConfig
 from chainrule.train.mix import mix
 from chainrule.use.adapt import AdaptConfig
 from fitted import LINES, fitted
@@ -28,6 +31,13 @@ def plain() -> Bundle:
     return Bundle.of(codec, Lstm.seeded(config, 3))
 
 
+@pytest.mark.parametrize(("prefix", "config"), [("dynamic_", DynamicConfig), ("cache_", NeuralCacheConfig)])
+def test_help_says_the_defaults_of_adapting(prefix: str, config: type[Config]) -> None:
+    usual = {one.name: one.default for one in settings(config)}
+    told = {one.name: one.help for one in settings(AdaptConfig) if one.name.startswith(prefix)}
+    assert told and all(f" {usual[name.removeprefix(prefix)]}" in help for name, help in told.items())
+
+
 @pytest.mark.parametrize("how", ["dynamic", "neural_cache"])
 def test_text_that_repeats_itself_becomes_more_probable(plain: Bundle, how: str) -> None:
     adapted = plain.adapted(TEXT, **{how: True})
@@ -42,6 +52,15 @@ def test_both_together_are_saved_and_loaded(plain: Bundle, tmp_path: Path) -> No
     assert again.body.config == adapted.body.config
     assert again.score_file(TEXT).bits == pytest.approx(adapted.score_file(TEXT).bits)
     assert again.generate("the", length=4, seed=1).startswith("the")
+
+
+def test_held_out_data_are_read_as_the_codec_needs_them(tmp_path: Path) -> None:
+    path, kind = tmp_path / "held.bin", codec_class("bytes")
+    path.write_bytes(bytes(range(128, 256)) * 2)  # no UTF-8
+    codec = kind.learn(list, kind.Config())
+    config = LstmConfig(vocab_size=codec.size, suppressed=codec.suppressed, width=8)
+    adapted = Bundle.of(codec, Lstm.seeded(config, 3)).adapted(path, neural_cache=True)
+    assert adapted.score_file(path).symbols == 257
 
 
 def test_settings_that_are_given_are_kept(plain: Bundle) -> None:

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from chainrule import GenerationConfig
 from chainrule.bundle import Bundle, load
 from chainrule.codecs.base import Texts
 from chainrule.errors import BundleError, CodecError, ConfigError
 from chainrule.store import manifest
-from chainrule.use.text import spoken, until
+from chainrule.use.text import streamed, until
 from fitted import LINES, fitted
 
 
@@ -193,8 +194,8 @@ def test_streaming_bytes_never_gives_half_a_character() -> None:
 def test_long_streams_equal_decoding_at_once() -> None:
     codec = fitted("bytes").codec
     ids = codec.encode(Texts.of(["aé€😀" * 300])).ids[1:-1].tolist()
-    assert "".join(spoken(codec, [1], ids)) == "aé€😀" * 300
-    assert "".join(spoken(codec, [1], ids[:-1])) == "aé€😀" * 299 + "aé€\ufffd"
+    assert "".join(streamed(codec, [1], ids)) == "aé€😀" * 300
+    assert "".join(streamed(codec, [1], ids[:-1])) == "aé€😀" * 299 + "aé€\ufffd"
 
 
 def test_text_ends_before_the_stop(words: Bundle) -> None:
@@ -252,6 +253,27 @@ def test_a_prompt_ending_in_a_space_gets_no_second_one(words: Bundle) -> None:
 def test_odd_options_are_refused(words: Bundle, options: dict[str, Any]) -> None:
     with pytest.raises(ConfigError):
         words.generate("what", **options)
+
+
+def test_settings_can_be_one_value_and_keywords_win_over_its_fields(words: Bundle) -> None:
+    config = GenerationConfig(length=5, seed=3, temperature=2.0, stop=("today",))
+    same = {"length": 5, "seed": 3, "temperature": 2.0, "stop": "today"}
+    assert words.generate("what", config=config) == words.generate("what", **same)
+    assert "".join(words.stream("what", config=config)) == words.generate("what", config=config)
+    for other in ({"length": 2}, {"seed": 8}, {"temperature": 0.0}, {"stop": None}):
+        assert words.generate("what", config=config, **other) == words.generate("what", **(same | other))
+    with pytest.raises(ConfigError, match="do not go together"):
+        words.generate("what", config=config, beam=3)
+    with pytest.raises(ConfigError, match="a GenerationConfig, and a dict came"):
+        words.generate("what", config=same)
+
+
+def test_a_search_is_as_its_settings_say(words: Bundle) -> None:
+    wide = GenerationConfig(length=4, beam=6, count=2)
+    assert words.search("what", config=wide) == words.search("what", 4, beam=6, count=2)
+    assert words.search("what", config=wide, count=5) == words.search("what", 4, beam=6)[:5]
+    assert words.search("what", config=GenerationConfig(length=4)) == words.search("what", 4)[:1]
+    assert len(words.search("what", 4)) == 4
 
 
 def test_text_that_is_no_unicode_is_refused(words: Bundle) -> None:

@@ -17,7 +17,7 @@ from chainrule.cli import example as verb
 from chainrule.cli.verb import Verb
 from chainrule.data.examples import EXAMPLES, OPTIONS, example
 from chainrule.errors import BundleError, ConfigError
-from chainrule.judge.forecast import season
+from chainrule.seasons import season
 from chainrule.use.check import check
 
 Run = Callable[..., str]

@@ -174,7 +174,7 @@ def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path: Path, name: str) -> Non
     assert found == [b"through"] and pipe.is_fifo() and names(tmp_path) == ["link", "pipe"]
 
 
-def test_an_open_file_goes_on_where_it_stands(tmp_path: Path) -> None:
+def test_an_open_file_continues_where_it_stands(tmp_path: Path) -> None:
     with (tmp_path / "file").open("wb", buffering=0) as file:
         file.write(b"before ")
         write_text(f"/dev/fd/{file.fileno()}", "within")

@@ -70,7 +70,7 @@ def test_a_comma_is_not_said_twice(prompt: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["words", "characters"])
-def test_the_unknown_is_spoken_only_when_asked_for(name: str) -> None:
+def test_the_unknown_is_generated_only_when_asked_for(name: str) -> None:
     kind = codec_class(name)
     codec = kind.learn(lambda: [Texts.of(LINES)], kind.Config.from_values({"min_count": 4}))
     config = NgramConfig(vocab_size=codec.size, suppressed=codec.suppressed, order=2)

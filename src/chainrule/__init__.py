@@ -15,16 +15,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from chainrule.bundle import Bundle, load
     from chainrule.choose.compare import compare
+    from chainrule.decode.config import GenerationConfig
     from chainrule.errors import ChainruleError
     from chainrule.train.fit import fit
     from chainrule.use.check import check
 
 __version__ = "0.1.0"
-__all__ = ["Bundle", "ChainruleError", "__version__", "check", "compare", "fit", "load"]
+__all__ = ["Bundle", "ChainruleError", "GenerationConfig", "__version__", "check", "compare", "fit", "load"]
 
 _HOMES = {
     "Bundle": "chainrule.bundle",
     "ChainruleError": "chainrule.errors",
+    "GenerationConfig": "chainrule.decode.config",
     "check": "chainrule.use.check",
     "compare": "chainrule.choose.compare",
     "fit": "chainrule.train.fit",

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from chainrule.errors import ConfigError
+from chainrule.errors import ConfigError, near
 
+SLIP = 0.8  # how much a misspelt name is like the right one
 _LONGEST = ("max_len", "max_length", "max_seq_len", "max_seq_length", "max_sequence_length")
 # Our name of a setting, and those of others. One that stands in several rows is the first that a command has.
 _SETTINGS: Mapping[str, tuple[str, ...]] = {
@@ -89,6 +90,21 @@ _SETTINGS: Mapping[str, tuple[str, ...]] = {
     "normalise": ("normalize", "normalize_embeddings"),
     "file": ("input", "input_file"),
 }
+# Words that may be tried for a setting. They may mean other things too, so they are suggested, not understood.
+_HINTS: Mapping[str, tuple[str, ...]] = {
+    "lr": ("rate", "learning"),
+    "batch_size": ("rows", "batches"),
+    "seq_len": ("span",),
+    "weight_decay": ("decay",),
+    "clip_norm": ("clip",),
+    "checkpoint_every": ("minutes", "save_every", "save_steps"),
+    "budget": ("time", "max_time", "hours"),
+    "sampled_softmax": ("samples",),
+    "stateful": ("carry",),
+    "bf16": ("coarse", "fp16", "half", "amp"),
+    "init": ("start",),
+    "ffn_width": ("inner",),
+}
 _NAMES = {
     "gpt": ("gpt2", "gpt-2", "nanogpt", "decoder-only"),
     "ngram": ("n-gram", "n_gram", "ngrams", "kenlm", "kneser-ney"),
@@ -129,9 +145,27 @@ def our_names(name: str) -> list[str]:
     return [ours for ours, theirs in _SETTINGS.items() if name in theirs]
 
 
+def hinted(name: str) -> list[str]:
+    """Settings that such a word may be tried for."""
+    return [ours for ours, words in _HINTS.items() if name in words]
+
+
 def their_names() -> list[str]:
     """Every name of a setting that other tools have."""
     return [name for theirs in _SETTINGS.values() for name in theirs]
+
+
+def words_for(known: Collection[str]) -> dict[str, str]:
+    """Every other word for a setting of those `known`: names of other tools, and words that may be tried."""
+    hints = {word: ours for ours, words in _HINTS.items() if ours in known for word in words}
+    return hints | {name: ours for name in their_names() if (ours := our_name(name, known))}
+
+
+def elsewhere(name: str) -> str:
+    """A sentence about a setting that exists, but not for this model or call."""
+    words = {**words_for({*_SETTINGS, *_HINTS}), **{one: one for one in (*_SETTINGS, *_HINTS)}}
+    found = near(name, words, SLIP)
+    return f"{words[found[0]]!r} is a setting of other models or calls." if found else ""
 
 
 def our_spelling(name: str, known: Collection[str]) -> str:

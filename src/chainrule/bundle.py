@@ -19,25 +19,29 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from chainrule.codecs.base import Codec
-from chainrule.codecs.registry import codec as codec_class
-from chainrule.config import Config, to_json, visible
-from chainrule.data.rows import TEXT, main_of
+from chainrule.config import Config, share, to_json, visible
+from chainrule.data.rows import TEXT
+from chainrule.draw.picture import Picture
 from chainrule.errors import BundleError, ConfigError, ModelError
-from chainrule.models.base import Body, LanguageModel, ModelConfig
+from chainrule.models.base import Body, LanguageModel
 from chainrule.models.registry import family
 from chainrule.runtime import versions
+from chainrule.saved import HEAD, VERSION, check_vocabulary, read_config, saved_codec, saved_head
 from chainrule.store import manifest, tensors
 from chainrule.store.files import CONFIG, FORMAT, new_folder
 from chainrule.tasks.base import Task, described
 from chainrule.tasks.base import task as task_class
 from chainrule.use import score as use_score
 from chainrule.use.adapt import AdaptConfig, adapted
+from chainrule.use.anomalies import Anomalies, anomalies
 from chainrule.use.complete import Completions, complete
 from chainrule.use.embed import SymbolEmbeddings, embed, embed_symbols, stacked
 from chainrule.use.fill import Filled, fill
+from chainrule.use.forecast import ForecastConfig, Forecasts, forecast
 from chainrule.use.generate import Written, generate, stream
 from chainrule.use.generate import settings as generation
 from chainrule.use.next import NextSymbols, next_symbols
+from chainrule.use.pictures import loss_picture, model_html
 from chainrule.use.rank import Ranking, rank
 from chainrule.use.score import DataScore, SequenceScore, TextScore
 from chainrule.use.text import prompt_ids
@@ -45,11 +49,11 @@ from chainrule.use.unknown import unknown
 
 if TYPE_CHECKING:
     from chainrule.data.sources import Given
+    from chainrule.decode.config import GenerationConfig
     from chainrule.heads.base import Head
 
-VERSION = 1
 WEIGHTS, CODECS, CARD = "model.safetensors", "codecs", "card.json"
-HEAD = "head/"  # before the names of what a head has learnt
+BEAM = 4  # the width of a search, if not given
 
 
 @dataclass(frozen=True, repr=False)
@@ -69,8 +73,8 @@ class Bundle:
 
     @property
     def codec(self) -> Codec:
-        """That of the main role: `text`, or the first one."""
-        return self.codecs[main_of(self.codecs)]
+        """That of what the body reads: the role it predicts or, where a head answers, the main one."""
+        return self.codecs[self.task.body_role(self.codecs)]
 
     @property
     def model(self) -> LanguageModel:
@@ -167,6 +171,28 @@ class Bundle:
         """The distribution over the next symbol: the `k` most probable ones, and `probabilities` of all as an array."""
         return next_symbols(self, prompt, k)
 
+    @property
+    def history(self) -> list[dict[str, float]]:
+        """The loss curve of the training, a dict a validation: `step`, `train` and `valid`, in nats per symbol."""
+        return list(self.card.get("history", ()))
+
+    def plot(self) -> Picture:
+        """The loss curve as a picture, for a notebook or a file: `lm.plot().save("loss.svg")`."""
+        return loss_picture(self)
+
+    def _repr_html_(self) -> str:
+        return model_html(self)
+
+    def forecast(self, data: Given | None = None, steps: int = 14, **options: Any) -> Forecasts:
+        """Median, interval and sampled paths of the next `steps` of each series; `options` as `ForecastConfig` has."""
+        own = share(options, ForecastConfig)
+        reading = {name: one for name, one in options.items() if name not in own}
+        return forecast(self, data, ForecastConfig.from_values({**own, "steps": steps}), reading)
+
+    def anomalies(self, data: Given, *, id: str | None = None, **reading: Any) -> Anomalies:
+        """How surprising every value, day and session is, ranked, with what was expected."""
+        return anomalies(self, data, reading, id)
+
     def fill(self, text: str, k: int = 5) -> Filled:
         """For every `[MASK]` in the text the `k` best guesses, best first; for models that read both ways."""
         return fill(self, text, k)
@@ -195,54 +221,75 @@ class Bundle:
 
     @overload
     def generate(
-        self, prompt: str = "", length: int = 200, seed: int | None = None, **settings: Any
+        self, prompt: str = "", length: int | None = None, seed: int | None = None, **settings: Any
     ) -> str: ...
 
     @overload
     def generate(
-        self, prompt: Sequence[str], length: int = 200, seed: int | None = None, **settings: Any
+        self, prompt: Sequence[str], length: int | None = None, seed: int | None = None, **settings: Any
     ) -> list[str]: ...
 
     def generate(
         self,
         prompt: str | Sequence[str] = "",
-        length: int = 200,
+        length: int | None = None,
         seed: int | None = None,
         *,
+        config: GenerationConfig | None = None,
         draft: Bundle | None = None,
         **settings: Any,
     ) -> str | list[str]:
         """The prompt and what the model adds; of a list of prompts a list, in order, written side by side.
 
-        `settings` are those of `decode.config.GenerationConfig`: `temperature`, `top_k`, `top_p`, `beam`, `stop` … Of
-        a list, the seed counts up. With `draft` a smaller model writes ahead: the same distribution, sooner, but the
-        text of a seed may differ.
+        `settings` are those of `GenerationConfig`: `temperature`, `top_k`, `top_p`, `beam`, `stop` … They win over
+        those of a `config`. Of a list, the seed counts up. With `draft` a smaller model writes ahead: the same
+        distribution, sooner, but the text of a seed may differ.
         """
-        config = generation({**settings, "length": length, "seed": seed})
-        if config.count != 1:
-            raise ConfigError(f"Give the prompt {config.count} times for as many texts, or use `search`.")
-        found = generate(self, [prompt] if isinstance(prompt, str) else prompt, config, draft)
+        settled = generation(settings | _given(length=length, seed=seed), config)
+        if settled.count != 1:
+            raise ConfigError(f"Give the prompt {settled.count} times for as many texts, or use `search`.")
+        found = generate(self, [prompt] if isinstance(prompt, str) else prompt, settled, draft)
         texts = [one.texts[0].text for one in found]
         return texts[0] if isinstance(prompt, str) else texts
 
     def stream(
         self,
         prompt: str = "",
-        length: int = 200,
+        length: int | None = None,
         seed: int | None = None,
         *,
+        config: GenerationConfig | None = None,
         draft: Bundle | None = None,
         **settings: Any,
     ) -> Iterator[str]:
         """The prompt, then what the model adds as `generate` would, piece by piece as it is drawn."""
-        return stream(self, prompt, generation({**settings, "length": length, "seed": seed}), draft)
+        return stream(self, prompt, generation(settings | _given(length=length, seed=seed), config), draft)
 
     def search(
-        self, prompt: str = "", length: int = 200, *, beam: int = 4, count: int | None = None, **settings: Any
+        self,
+        prompt: str = "",
+        length: int | None = None,
+        *,
+        beam: int | None = None,
+        count: int | None = None,
+        config: GenerationConfig | None = None,
+        **settings: Any,
     ) -> tuple[Written, ...]:
-        """The `count` most probable texts that a beam of this width finds, all different, best first."""
-        wanted = {**settings, "length": length, "beam": beam, "count": beam if count is None else count}
-        return generate(self, [prompt], generation(wanted))[0].texts
+        """The `count` most probable texts that a beam of this width finds, all different, best first.
+
+        Without a `config`, the beam is 4 wide, and all of its texts are given.
+        """
+        if beam is None and (config is None or config.beam is None):
+            beam = BEAM
+        if count is None and config is None:
+            count = beam
+        wanted = settings | _given(length=length, beam=beam, count=count)
+        return generate(self, [prompt], generation(wanted, config))[0].texts
+
+
+def _given(**values: Any) -> dict[str, Any]:
+    """Those that are not None."""
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _described(name: str, config: Config) -> str:
@@ -270,80 +317,24 @@ def load(folder: Path | str, verify: bool = False) -> Bundle:
         kind, settings = family(config["family"]), config["model"]
         model_config = kind.Config.from_values(settings)
         task = task_class(config["task"]["name"]).from_values(config["task"]["settings"])
-        codecs = {role: _codec(folder / CODECS / role, one) for role, one in config["codecs"].items()}
-        main = codecs[main_of(codecs)]
+        codecs = {role: saved_codec(folder / CODECS / role, one) for role, one in config["codecs"].items()}
+        sizes = task.sizes(codecs)
     except (ConfigError, KeyError, TypeError, AttributeError, IndexError) as error:
         raise BundleError(
             f"{folder / CONFIG} does not describe a model this version knows: {error}"
         ) from error
-    _check_vocabulary(folder, main, model_config)
+    check_vocabulary(folder, sizes, model_config)
     arrays = tensors.read(folder / WEIGHTS)
     body = kind.from_arrays(
         model_config, {name: one for name, one in arrays.items() if not name.startswith(HEAD)}
     )
-    return Bundle(codecs, body, task, _head(config.get("head"), arrays), manifest.read_json(folder / CARD))
-
-
-def _codec(folder: Path, described: Mapping[str, Any]) -> Codec:
-    kind = codec_class(described["name"])
-    return kind.load(folder, kind.Config.from_values(described["config"]))
-
-
-def _head(described: Mapping[str, Any] | None, arrays: Mapping[str, np.ndarray]) -> Head | None:
-    if described is None:
-        return None
-    from chainrule.heads.base import head
-
-    kind = head(described["name"])
-    own = {name.removeprefix(HEAD): one for name, one in arrays.items() if name.startswith(HEAD)}
-    return kind.from_arrays(kind.Config.from_values(described["config"]), own)
+    return Bundle(
+        codecs, body, task, saved_head(config.get("head"), arrays), manifest.read_json(folder / CARD)
+    )
 
 
 def _named(part: Codec | Head) -> dict[str, Any]:
     return {"name": part.name, "config": part.config.values()}
-
-
-def _check_vocabulary(folder: Path, codec: Codec, config: ModelConfig) -> None:
-    """A model that predicts other ids than its codec would give wrong numbers without a word."""
-    if config.vocab_size != codec.size:
-        raise BundleError(
-            f"{folder / CONFIG} is damaged: its model has a vocabulary of {config.vocab_size} ids and its "
-            f"codec one of {codec.size}. Copy or save the model again."
-        )
-    outside = [one for one in config.suppressed if not 0 <= one < codec.size]
-    if outside:
-        raise BundleError(
-            f"{folder / CONFIG} is damaged: the suppressed id {outside[0]} is not among the {codec.size} ids. "
-            "Copy or save the model again."
-        )
-
-
-def read_config(folder: Path) -> dict[str, Any]:
-    """What a saved model is, without loading it."""
-    if folder.is_file():
-        raise BundleError(
-            f"{folder} is a file; a saved model is a folder. (ARPA files: chainrule import arpa.)"
-        )
-    if not folder.is_dir():
-        raise BundleError(f"There is no saved model {folder}. Make one: chainrule fit DATA -o {folder}")
-    if not (folder / CONFIG).is_file():
-        raise BundleError(f"{folder} is no saved model: it has no {CONFIG}.")
-    config = manifest.read_json(folder / CONFIG)
-    if config.get("format") != FORMAT and "model_type" in config:
-        raise BundleError(
-            f"{folder} is a model of Hugging Face ({config['model_type']}). Import it first: chainrule import hf "
-            f"{folder} -o OUT"
-        )
-    if config.get("format") != FORMAT:
-        raise BundleError(f"{folder / CONFIG} is not of chainrule: its format is {config.get('format')!r}.")
-    if type(config.get("version")) is not int or config["version"] < 1:
-        raise BundleError(f"{folder / CONFIG} is damaged: its version is {config.get('version')!r}.")
-    if config["version"] > VERSION:
-        raise BundleError(
-            f"{folder} was saved by a newer chainrule (format {config['version']}; this one reads up to "
-            f"{VERSION}). Upgrade chainrule to load it."
-        )
-    return config
 
 
 def _write_json(path: Path, values: Mapping[str, Any]) -> None:

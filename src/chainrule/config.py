@@ -26,6 +26,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Self, Union, get_args, get_origin, get_type_hints
 
+from chainrule.aliases import elsewhere, words_for
 from chainrule.errors import ConfigError, suggest
 
 
@@ -37,10 +38,14 @@ def option(
     low: float | None = None,
     high: float | None = None,
     hidden: bool = False,
+    chosen: bool = False,
 ) -> Any:
-    """A setting with its help; `hidden` ones are filled in by the program, never by flags."""
-    facts = {"help": help, "choices": tuple(choices), "low": low, "high": high, "hidden": hidden}
-    return field(default=default, metadata=facts)
+    """A setting with its help; `hidden` ones are filled in by the program, never by flags.
+
+    One that is `chosen` has no fixed default for a user: if not given, it is chosen for the data and the budget.
+    """
+    facts = {"help": help, "choices": tuple(choices), "low": low, "high": high, "chosen": chosen}
+    return field(default=default, metadata=facts | {"hidden": hidden})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +63,7 @@ class Config:
         types = get_type_hints(cls)
         for name in values:
             if name not in known:
-                raise ConfigError(f"There is no setting {name!r}. {suggest(name, known)}")
+                raise ConfigError(f"There is no setting {name!r}. {suggest(name, known, words_for(known))}")
         return cls(**{name: _read(known[name], value, types[name]) for name, value in values.items()})
 
     @classmethod
@@ -98,6 +103,7 @@ class Setting:
     choices: tuple[str, ...] = ()
     low: float | None = None
     high: float | None = None
+    chosen: bool = False  # for the data and the budget, if not given
 
     @property
     def flag(self) -> str:
@@ -151,7 +157,8 @@ def settings(config: type[Config], before: str = "") -> list[Setting]:
 
 
 def _setting(one: Field[Any], kind: Any, name: str) -> Setting:
-    facts = {key: one.metadata[key] for key in ("help", "choices", "low", "high") if key in one.metadata}
+    keys = ("help", "choices", "low", "high", "chosen")
+    facts = {key: one.metadata[key] for key in keys if key in one.metadata}
     return Setting(name, kind, one.default, **facts)
 
 
@@ -211,7 +218,8 @@ def refuse_unknown(options: Mapping[str, Any], *configs: type[Config]) -> None:
     known = {setting.name for config in configs for setting in visible(config)}
     for name in options:
         if name not in known:
-            raise ConfigError(f"There is no option {name!r} ({flag(name)}). {suggest(name, known)}")
+            advice = suggest(name, known, words_for(known)) or elsewhere(name)
+            raise ConfigError(f"There is no option {name!r} ({flag(name)}). {advice}".rstrip())
 
 
 def flag(name: str) -> str:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 
 class ChainruleError(Exception):
@@ -50,10 +50,13 @@ MOST = 3  # names that are suggested
 FEW = 12  # names that are listed where none is near
 
 
-def suggest(word: str, known: Iterable[str]) -> str:
-    """A sentence that helps with a misspelt name: the nearest ones, or all of them if there are few."""
-    names = sorted(known)
-    found = near(word, names)
+def suggest(word: str, known: Iterable[str], aliases: Mapping[str, str] | None = None) -> str:
+    """A sentence that helps with a misspelt name: the nearest ones, or all of them if there are few.
+
+    `aliases` are other words for known names: a word near one of them gets the known name.
+    """
+    names, aliases = sorted(known), aliases or {}
+    found = dict.fromkeys(aliases.get(one, one) for one in near(word, [*names, *aliases]))
     if found:
         *others, last = map(repr, found)
         return f"Did you mean {', '.join(others)} or {last}?" if others else f"Did you mean {last}?"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from chainrule.aliases import our_name, their_names
+from chainrule.aliases import elsewhere, our_name, words_for
 from chainrule.config import Setting, flag, flattened, merged
 from chainrule.errors import ConfigError, suggest
 
@@ -89,8 +89,9 @@ class _Reader:
             return f"{word}.column"
         meant = called_here(word, names)
         if meant is None:
-            understood = {flag(one) for one in their_names() if called_here(flag(one), names)}
-            raise UnknownFlag(word, suggest(word, names | understood))
+            others = words_for({name_of(one) for one in names})
+            advice = suggest(word, names, {flag(one): flag(ours) for one, ours in others.items()})
+            raise UnknownFlag(word, advice or elsewhere(name_of(word)))
         self.renamed[word] = meant
         return meant
 
@@ -108,11 +109,15 @@ class _Reader:
 
 def called_here(word: str, flags: Iterable[str]) -> str | None:
     """The flag of ours that another tool calls so, if it is among these; groups keep their names."""
-    group, dot, last = word.removeprefix("--").replace("-", "_").rpartition(".")
-    named = {one: one.removeprefix("--").replace("-", "_") for one in flags}
-    inside = {name.removeprefix(group + dot) for name in named.values() if name.startswith(group + dot)}
+    group, dot, last = name_of(word).rpartition(".")
+    inside = {name.removeprefix(group + dot) for name in map(name_of, flags) if name.startswith(group + dot)}
     meant = our_name(last, inside)
     return None if meant is None else flag(f"{group}{dot}{meant}")
+
+
+def name_of(word: str) -> str:
+    """A flag as its setting is named: `--seq-len` as `seq_len`."""
+    return word.removeprefix("--").replace("-", "_")
 
 
 def _positive(word: str, known: Mapping[str, Sequence[Setting]]) -> tuple[str, bool]:

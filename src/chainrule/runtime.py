@@ -104,7 +104,8 @@ ADAPTED = 32 << 20  # where glibc's own threshold ends up when large blocks come
 def blocks_kept(largest: int = KEEP) -> Iterator[None]:
     """A stretch in which the C library keeps freed blocks up to this size: fresh ones cost a page fault every 4 KiB.
 
-    Afterwards free memory goes back to the system, and the thresholds are those glibc adapts itself to.
+    Afterwards free memory goes back to the system, and the thresholds are fixed at ADAPTED, whatever they were before:
+    glibc cannot be asked for them, and once they are set it does not adapt them to the program any more.
     """
     try:
         library = ctypes.CDLL("libc.so.6")

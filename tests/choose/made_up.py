@@ -57,7 +57,9 @@ def _model(at: int, name: str) -> dict[str, Any]:
         ],
         "forecast": {"seconds": seconds * 0.9, "memory_bytes": 4.4e8 + 18 * parameters},
         "values": None,
-        "unfinished": "no better than a unigram (3.1 nats, unigram 3.0)" if name == "window" else None,
+        "unfinished": "no better than a unigram (3.1 against 3.0 nats per symbol)"
+        if name == "window"
+        else None,
         "dropped": _turns(name)[-1]["why"] if name in ("rnn", "window", "gru") else None,
     }
 

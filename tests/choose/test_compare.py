@@ -136,7 +136,7 @@ def test_what_was_found_is_not_done_again(compared: Comparison, weather: Path) -
         weather, resume=True, watch=lambda event: again.append(str(event.get("began"))), **options
     )
     assert "True" not in again
-    assert found.results["seconds"] >= 0.8 * compared.results["seconds"]  # time goes on where it stood
+    assert found.results["seconds"] >= 0.8 * compared.results["seconds"]  # the clock continues where it stood
     assert [row["bits"] for row in found.results["models"]] == [
         row["bits"] for row in compared.results["models"]
     ]
@@ -144,7 +144,7 @@ def test_what_was_found_is_not_done_again(compared: Comparison, weather: Path) -
         cr.compare(weather, resume=True, seed=2, **options)
 
 
-def test_a_family_that_fails_is_reported_and_the_rest_goes_on(
+def test_a_family_that_fails_is_reported_and_the_rest_continues(
     weather: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(codecs: Any, wanted: Any) -> Any:
@@ -170,7 +170,7 @@ def test_models_without_time_are_left_out(weather: Path, tmp_path: Path) -> None
     assert found.recommended is not None and found.results["seconds"] < 30
 
 
-def test_ctrl_c_stops_and_says_how_to_go_on(
+def test_ctrl_c_stops_and_says_how_to_resume(
     weather: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(event: Any) -> None:

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chainrule.choose.plots import Box, Scale, labels
 from chainrule.choose.report import page
+from chainrule.draw.plots import Box, Scale, labels
 from choose.made_up import rich
 
 VOID = {"meta", "link", "br"}

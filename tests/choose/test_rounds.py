@@ -17,6 +17,7 @@ from chainrule.choose.ladder import PROMISE, by_promise, ladders
 from chainrule.choose.measure import choice
 from chainrule.choose.race import Race
 from chainrule.choose.rounds import DROPPED, SHORTEST, Log, Schedule, Turn, decided, left_out, schedule, won
+from chainrule.choose.scored import Reading
 from chainrule.choose.yardsticks import said, yardsticks
 from chainrule.data.dataset import prepare
 from tiny import label
@@ -39,7 +40,7 @@ def test_rounds_take_less_than_the_time_and_get_smaller_and_longer(
 
 @pytest.mark.parametrize(
     ("seconds", "starters", "counts"),
-    [(20.0, 1, []), (70.0, 2, [2]), (165.0, 5, [5, 2]), (280.0, 5, [5, 2]), (1160.0, 5, [5, 2])],
+    [(20.0, 1, []), (70.0, 2, [2]), (165.0, 5, [5]), (280.0, 5, [5, 2]), (1160.0, 5, [5, 2])],
 )
 def test_fewer_families_start_where_there_is_little_time(
     seconds: float, starters: int, counts: list[int]
@@ -51,7 +52,7 @@ def test_fewer_families_start_where_there_is_little_time(
 
 
 def test_the_winner_has_most_of_the_time() -> None:
-    assert schedule(NAMES, 280.0).planned > 0.65 * 280.0
+    assert schedule(NAMES, 280.0).planned > 0.75 * 280.0
 
 
 def test_slow_starts_make_longer_rounds_for_fewer() -> None:
@@ -187,7 +188,7 @@ def test_the_task_says_what_is_judged() -> None:
     texts = {"text": ["good film", "bad film"] * 30, "label": ["yes", "no"] * 30}
     ready = prepare(texts, texts, texts, roles=label.Label().roles())
     bundle = cr.fit(texts, valid=texts, test=texts, model="gru", task="label", epochs=1.0, width=8)
-    found = choice(bundle, ready)
+    found = choice(bundle, ready, Reading(bundle.body, "unused", Path(), Path()))  # type: ignore[arg-type]
     assert found.figure == found.loss == pytest.approx(bundle.card["figures"]["valid"]["log_loss"], rel=1e-4)
 
     class Accurate(label.Label):

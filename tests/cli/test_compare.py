@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from chainrule.cli.live import Lines
 from chainrule.errors import DataError
 
 from .conftest import Chainrule
@@ -27,6 +28,15 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> None:
         raise DataError("it began")
 
     monkeypatch.setattr("chainrule.choose.plan.RacePlan.begin", begin)
+
+
+def test_the_lines_of_a_comparison_name_the_unit_of_their_figures(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lines = Lines()
+    lines.see({"rungs": ["lstm"], "forecasts": {}, "budget": 60.0, "unit": "bits per byte"})
+    lines.see({"name": "lstm", "done": True, "bits": 2.5, "seconds": 3.0})
+    assert "lstm: done, 2.5000 bits per byte, 3.00 s" in capsys.readouterr().err
 
 
 def test_an_earlier_comparison_is_replaced_only_by_force(

@@ -57,7 +57,7 @@ def test_options_may_stand_anywhere(chainrule: Chainrule, book: Path, tmp_path: 
 def test_the_choice_of_a_codec_is_told(chainrule: Chainrule, book: Path, tmp_path: Path) -> None:
     done = chainrule("fit", book, "-o", tmp_path / "lm")
     assert done.code == 0 and "words" in done.err
-    assert chainrule("fit", book, "-o", tmp_path / "silent", "--quiet").err == ""
+    assert chainrule("fit", book, "-o", tmp_path / "quiet", "--quiet").err == ""
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ ADAPTING = ["--epochs", "1", "--batch-size", "8"]
 
 @pytest.fixture
 def new(tmp_path: Path) -> Path:
-    """Text to go on with."""
+    """Text to fine-tune on."""
     path = tmp_path / "new.txt"
     path.write_text("\n".join(f"what is new {number % 5}" for number in range(120)))
     return path
@@ -260,7 +260,7 @@ def lstm(chainrule: Chainrule, book: Path, tmp_path: Path) -> Path:
     return tmp_path / "lstm"
 
 
-def test_a_trained_model_goes_on_with_new_data(
+def test_a_trained_model_is_fine_tuned_on_new_data(
     chainrule: Chainrule, lstm: Path, book: Path, new: Path, tmp_path: Path
 ) -> None:
     words = ["fit", new, "--from", lstm, "--extend-vocab", "--unfreeze", "1", *ADAPTING]
@@ -268,13 +268,13 @@ def test_a_trained_model_goes_on_with_new_data(
     assert done.code == 0, done.err
     for row in ("old text, before", "old text, after", "new text, before", "new text, after"):
         assert row in done.out
-    assert f"goes on from {lstm}" in done.err and "1 symbols were added" in done.err
+    assert f"fine-tuned from {lstm}" in done.err and "1 symbols were added" in done.err
     found = chainrule(*words, "--old", book, "-o", tmp_path / "again", "--json").json
     assert found["adapted"]["from"] == str(lstm) and found["family"] == "lstm"
     assert found["adapted"]["figures"]["old text"].keys() == {"before", "after"}
 
 
-def test_an_ngram_goes_on_as_a_mix(chainrule: Chainrule, book: Path, new: Path, tmp_path: Path) -> None:
+def test_a_fine_tuned_ngram_is_a_mix(chainrule: Chainrule, book: Path, new: Path, tmp_path: Path) -> None:
     assert chainrule("fit", book, "--codec", "words", "--order", "2", "-o", tmp_path / "lm", "-q").code == 0
     done = chainrule("fit", new, "--from", tmp_path / "lm", "-o", tmp_path / "both")
     assert done.code == 0 and load(tmp_path / "both").body.family == "mix"
@@ -295,7 +295,7 @@ def test_an_ngram_goes_on_as_a_mix(chainrule: Chainrule, book: Path, new: Path, 
         (["--old", "{book}"], 2, "add --from"),
     ],
 )
-def test_what_cannot_be_gone_on_from_is_refused(
+def test_what_cannot_be_fine_tuned_is_refused(
     chainrule: Chainrule, lstm: Path, book: Path, new: Path, words: list[str], code: int, message: str
 ) -> None:
     told = [word.format(lstm=lstm, book=book) for word in words]

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
@@ -60,7 +60,16 @@ def test_help_for_a_family_shows_every_setting_in_groups(chainrule: Chainrule) -
 
 def test_plain_help_shows_the_usual_settings_and_where_the_rest_is(chainrule: Chainrule) -> None:
     text = chainrule("fit", "--help").out
-    assert "--budget" in text and "--column" in text and "--gates" not in text
+    shown = [
+        "Model ngram, the default",
+        "Training, for models that learn by gradient",
+        "Fitting",
+        "Codec",
+        "Data",
+    ]
+    assert headings(text)[2:] == shown
+    assert all(flag in text for flag in ("--order", "--budget", "--min-count", "--column", "--refit"))
+    assert "--gates" not in text
     assert "chainrule fit --model lstm --help" in " ".join(text.split())
 
 
@@ -114,7 +123,13 @@ def test_keywords_of_other_tools_are_understood_in_python_too(book: Path) -> Non
     [
         (["--lr", "0.1"], "--lr is a setting of the models bert, gpt, gru"),
         (["--learning-rate", "0.1"], "--learning-rate is a setting of the models bert,"),
-        (["--rate", "0.1"], "There is no option --rate"),
+        (["--rate", "0.1"], "There is no option --rate. --lr is a setting of the models bert"),
+        (["--model", "gpt", "--rate", "0.1"], "There is no option --rate. Did you mean '--lr'?"),
+        (["--model", "gpt", "--rows", "8"], "There is no option --rows. Did you mean '--batch-size'?"),
+        (["--model", "gpt", "--span", "8"], "There is no option --span. Did you mean '--seq-len'?"),
+        (["--model", "gpt", "--clip", "1"], "There is no option --clip. Did you mean '--clip-norm'?"),
+        (["--model", "lstm", "--hiden-size", "8"], "Did you mean '--width'?"),
+        (["--dropuot", "0.1"], "'dropout' is a setting of other models or calls"),
         (["--label-smoothing", "0.1"], "--label-smoothing is a setting of the models bert, gpt"),
         (["--mask-prob", "0.1"], "--mask-prob is a setting of the model bert. Add --model bert"),
         (
@@ -140,7 +155,17 @@ def test_mistakes_are_told_before_anything_else(
 
 
 @pytest.mark.parametrize(
-    ("verb", "meant"), [("train", "fit"), ("sample", "generate"), ("perplexity", "score"), ("chek", "check")]
+    ("verb", "meant"),
+    [
+        ("train", "fit"),
+        ("trian", "fit"),
+        ("Train", "fit"),
+        ("sample", "generate"),
+        ("perplexity", "score"),
+        ("prplexity", "score"),
+        ("chek", "check"),
+        ("rnak", "rank"),
+    ],
 )
 def test_a_wrong_verb_gets_the_right_one(chainrule: Chainrule, verb: str, meant: str) -> None:
     done = chainrule(verb, "book.txt")
@@ -254,11 +279,27 @@ def test_help_and_slips_of_the_finger_need_no_torch(words: list[str]) -> None:
     assert subprocess.run([sys.executable, "-c", program], capture_output=True).returncode == 0
 
 
-def test_a_misspelt_name_of_another_tool_gets_that_name(
-    chainrule: Chainrule, book: Path, tmp_path: Path
-) -> None:
+def test_a_misspelt_name_of_another_tool_gets_ours(chainrule: Chainrule, book: Path, tmp_path: Path) -> None:
     done = chainrule("fit", book, "--model", "lstm", "--learning-rat", "0.1", "-o", tmp_path / "lm")
-    assert done.code == 2 and "Did you mean '--learning-rate'?" in done.err
+    assert done.code == 2 and "Did you mean '--lr'?" in done.err
+
+
+@pytest.mark.parametrize(
+    ("options", "advice"),
+    [
+        ({"model": "lstm", "learning_rte": 0.1}, "Did you mean 'lr'?"),
+        ({"model": "lstm", "hiden_size": 8}, "Did you mean 'width'?"),
+        ({"model": "lstm", "rows": 8}, "Did you mean 'batch_size'?"),
+        ({"ordr": 3}, "Did you mean 'order'?"),
+        ({"learning_rte": 0.1}, "'lr' is a setting of other models or calls."),
+    ],
+)
+def test_a_misspelt_keyword_gets_the_nearest_setting_in_python_too(
+    book: Path, options: dict[str, Any], advice: str
+) -> None:
+    with pytest.raises(ConfigError, match="There is no option") as caught:
+        cr.fit(book, codec="words", **options)
+    assert advice in str(caught.value)
 
 
 @pytest.mark.parametrize("more", [["--seed", "1"], ["--temperature", "0.5"], ["--draft", "{lm}"]])

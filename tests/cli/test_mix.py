@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,18 @@ def test_mix_is_told_how_to_read_its_data(chainrule: Chainrule, models: list[Pat
     assert weights[0] == weights[1]
 
 
+def test_the_parts_of_a_mix_are_named_by_their_folders(
+    chainrule: Chainrule, models: list[Path], tmp_path: Path
+) -> None:
+    (tmp_path / "valid.txt").write_text("\n".join(LINES))
+    done = chainrule("mix", *models, "--valid", tmp_path / "valid.txt", "-o", tmp_path / "both")
+    assert re.search(r"^weights: one 0\.\d{3} \(ngram\), two 0\.\d{3} \(ngram\)$", done.err, re.MULTILINE)
+    shown = chainrule("show", tmp_path / "both").out
+    assert re.search(r"^  one +ngram, weight 0\.\d{3}$", shown, re.MULTILINE)
+    assert re.search(r"^  two +ngram, weight 0\.\d{3}$", shown, re.MULTILINE)
+    assert "{" not in shown
+
+
 def test_a_wrong_column_of_a_mix_is_an_error(
     chainrule: Chainrule, models: list[Path], tmp_path: Path
 ) -> None:
@@ -48,7 +61,7 @@ def test_weights_are_not_to_be_estimated_on_training_data(
     chainrule: Chainrule, models: list[Path], book: Path, tmp_path: Path
 ) -> None:
     done = chainrule("mix", *models, "--valid", book, "-o", tmp_path / "both")
-    assert done.code == 0 and f"warning: the ngram was trained on {book}" in done.err
+    assert done.code == 0 and f"warning: one was trained on {book}" in done.err
     (tmp_path / "valid.txt").write_text("\n".join(LINES))
     assert (
         "warning"

@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -98,6 +99,40 @@ def test_a_model_is_shown_and_verified(chainrule: Chainrule, lm: Path) -> None:
     people = chainrule("show", lm).out.split()
     assert "ngram" in people and people[people.index("order") + 1] == "3"
     assert people[people.index("min_count") + 1] == "1" and people[people.index("closed") + 1] == "off"
+
+
+def test_what_is_shown_lines_up_in_columns_and_names_its_units(
+    chainrule: Chainrule, book: Path, tmp_path: Path
+) -> None:
+    words = ["--model", "rnn", "--width", "8", "--epochs", "1", "--codec", "words"]
+    assert chainrule("fit", book, *words, "-o", tmp_path / "lm", "-q").code == 0
+    lines = chainrule("show", tmp_path / "lm").out.splitlines()
+    column = lines[0].index(str(tmp_path))
+    card = lines[: next(at for at, line in enumerate(lines) if line.startswith("valid:"))]
+    assert all(line[column - 1] == " " != line[column] for line in card if len(line) > column)
+    assert all(len(line.split()) == 1 for line in card if len(line) <= column), "headings have no value"
+    named = {line.split()[0]: line[column:] for line in card}
+    assert " nats per symbol" in named["history"]
+    assert named["best"].endswith(" nats per symbol") and named["log2prob"].endswith(" bits")
+    assert named["seconds"].endswith(" s") and named["bytes"].endswith(" bytes")
+
+
+@pytest.mark.parametrize("codec", [["words"], ["words", "--split", "simple"], ["characters"]])
+def test_unknown_is_the_same_count_in_fit_check_and_score(
+    chainrule: Chainrule, book: Path, tmp_path: Path, codec: list[str]
+) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("what is a zebra today\n\n<unk> is the time\nÜber, the weather!\n", encoding="utf-8")
+    told = [book, "--test", text, "--codec", *codec]
+    fitted = chainrule("fit", *told, "--order", "2", "-o", tmp_path / "lm", "--json").json["test"]
+    part = chainrule("check", *told, "--json").json["parts"]["test"]
+    scored = chainrule("score", tmp_path / "lm", "--file", text, "--json").json
+    counts = {(one["unknown"], one["symbols"]) for one in (fitted, part, scored)}
+    assert len(counts) == 1 and fitted["unknown"] > 2
+    people = chainrule("check", *told).out.splitlines()
+    header, row = (next(line for line in people if line.startswith(word)) for word in ("part ", "test "))
+    cells = dict(zip(re.split(r"  +", header), re.split(r"  +", row), strict=True))
+    assert cells["unknown"] == str(fitted["unknown"])
 
 
 def test_families_codecs_and_their_options_are_listed(chainrule: Chainrule) -> None:

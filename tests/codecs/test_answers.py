@@ -13,8 +13,10 @@ from chainrule.codecs.registry import codec, codecs
 from chainrule.codecs.words import Words, WordsConfig
 
 VALUES = ("events", "numbers")  # codecs whose symbols are whole values
+NAMED = rf"[\"']({'|'.join(codecs())})[\"']"
 ASKING = re.compile(
     r"codec\w*\.name\s*(==|!=|in\b|not in\b)|codec\w*\s*(==|in)\s*[\"(]|isinstance\(\w*\.?codec, (?!str)"
+    rf"|[=!]=\s*{NAMED}|{NAMED}\s*[=!]=|\bin\s*[\[({{]{NAMED}"
 )
 
 
@@ -25,6 +27,13 @@ def test_no_module_asks_a_codec_which_one_it_is() -> None:
     lines = {path.name: path.read_text(encoding="utf-8").splitlines() for path in paths}
     asking = [f"{name}: {line.strip()}" for name, all in lines.items() for line in all if ASKING.search(line)]
     assert asking == []
+
+
+@pytest.mark.parametrize(
+    "line", ['if name == "words":', "if 'bytes' != name:", 'if name in ("events", "numbers"):']
+)
+def test_a_line_that_asks_by_another_name_would_be_found(line: str) -> None:
+    assert ASKING.search(line) and not ASKING.search('kind = codec("words")')
 
 
 @pytest.mark.parametrize("name", codecs())

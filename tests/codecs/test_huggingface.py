@@ -67,7 +67,7 @@ def test_one_token_in_several_roles_is_the_end_and_lends_its_row() -> None:
     assert made.suppressed == (PAD, BOS, UNK, MASK) and made.keeps == {EOS}
 
 
-def test_rows_without_a_token_are_kept_and_never_spoken() -> None:
+def test_rows_without_a_token_are_kept_and_never_predicted() -> None:
     made = bert(rows=12)
     assert made.size == 12 and made.suppressed == (PAD, BOS, MASK, 9, 10, 11)
     assert made.tokens([9]) == ["<row 9>"] and made.decode([9]) == ""

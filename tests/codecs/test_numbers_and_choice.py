@@ -9,7 +9,9 @@ from chainrule.codecs.base import UNIT, Texts
 from chainrule.codecs.choose import choose
 from chainrule.codecs.numbers import Numbers, NumbersConfig
 from chainrule.errors import CodecError
-from chainrule.symbols import BOS, FIRST
+from chainrule.symbols import BOS, FIRST, UNK
+
+OTHERS = 3  # below, above, missing
 
 
 def numbers(text: str, **options: object) -> Numbers:
@@ -18,7 +20,7 @@ def numbers(text: str, **options: object) -> Numbers:
 
 def test_few_different_values_each_have_their_own_bin() -> None:
     made = numbers("1 2.5 -3 1 1")
-    assert made.size == FIRST + 3
+    assert made.size == FIRST + 3 + OTHERS
     assert made.decode(made.encode(Texts.of(["-3 2.5 1"])).ids) == UNIT.join(["-3", "2.5", "1"])
 
 
@@ -26,12 +28,22 @@ def test_quantile_bins_hold_equally_many() -> None:
     values = np.random.default_rng(0).exponential(size=1000)
     made = numbers(" ".join(map(str, values)), bins=10)
     counts = np.bincount(made.encode(Texts.of([" ".join(map(str, values))])).ids[1:-1] - FIRST)
-    assert len(counts) == 10 and counts.min() >= 98 and counts.max() <= 102
+    assert counts[:9].min() >= 98 and counts[:9].max() <= 102
+    assert len(counts) == 11 and counts[9:].sum() == pytest.approx(
+        100, abs=2
+    )  # the far end is a bin of its own
+
+
+def test_values_far_out_are_not_in_one_bin_with_ordinary_ones() -> None:
+    values = [*np.random.default_rng(0).normal(size=1000).tolist(), 50.0]
+    made = numbers(" ".join(map(str, values)), bins=8)
+    ids = made.encode(Texts.of([" ".join(map(str, values))])).ids[1:-1]
+    assert np.count_nonzero(ids == ids[-1]) < 30
 
 
 def test_uniform_bins_are_equally_wide() -> None:
     made = numbers("0 1 10", bins=5, how="uniform")
-    low, value, high = made.intervals(range(FIRST, made.size))
+    low, value, high = made.intervals(range(FIRST, made.below))
     assert (
         low.tolist() == [0, 2, 4, 6, 8]
         and high.tolist() == [2, 4, 6, 8, 10]
@@ -39,10 +51,29 @@ def test_uniform_bins_are_equally_wide() -> None:
     )
 
 
-def test_values_beyond_the_seen_range_go_to_the_outermost_bins() -> None:
+def test_values_beyond_the_seen_range_are_symbols_that_no_model_has_seen() -> None:
     made = numbers("0 1 2 3", bins=2, how="uniform")
-    ids = made.encode(Texts.of([f"-99{UNIT}99"])).ids
-    assert ids[1:-1].tolist() == [FIRST, FIRST + 1]
+    ids = made.encode(Texts.of([f"-0.1{UNIT}0{UNIT}3{UNIT}3.1"])).ids
+    assert ids[1:-1].tolist() == [made.below, FIRST, FIRST + 1, made.above]
+    assert made.encode(Texts.of([made.decode(ids)])).ids.tolist() == ids.tolist()
+    low, _, high = made.intervals([made.below, made.above])
+    assert (low.tolist(), high.tolist()) == ([-np.inf, 3.0], [0.0, np.inf])
+
+
+@pytest.mark.parametrize(
+    "text", ["1 nan 3", f"1{UNIT}{UNIT}3", f"1{UNIT}{UNIT}3{UNIT}", "1 NA 3", "1 Null 3"]
+)
+def test_a_missing_value_keeps_its_place(text: str) -> None:
+    made = numbers(text)
+    ids = made.encode(Texts.of([text])).ids[1:-1]
+    assert ids.tolist() == [FIRST, made.gap, FIRST + 1]
+    assert made.decode(ids) == UNIT.join(["1", "nan", "3"])
+    assert np.isnan(made.intervals([made.gap])).all()
+
+
+def test_texts_are_generated_without_gaps_and_values_nobody_has_seen() -> None:
+    made = numbers("1 2 3")
+    assert set(made.unwritten) == {UNK, made.below, made.above, made.gap}
 
 
 def test_special_ids_have_no_interval() -> None:
@@ -55,7 +86,7 @@ def test_scaled_values_have_mean_zero_and_deviation_one() -> None:
     assert scaled.mean() == pytest.approx(0) and scaled.std() == pytest.approx(1)
 
 
-@pytest.mark.parametrize("word", ["cloudy", "nan", "inf", "1,5", "1e300"])
+@pytest.mark.parametrize("word", ["cloudy", "inf", "1,5", "1e300"])
 def test_what_is_no_number_is_named(word: str) -> None:
     with pytest.raises(CodecError, match=f"'{word}' is no number"):
         numbers(f"1 2 {word}")
@@ -87,10 +118,10 @@ def test_the_codec_suits_the_data(items: list[str], table: bool, name: str) -> N
 
 
 def test_a_stray_value_among_numbers_does_not_change_the_codec_and_is_named() -> None:
-    cells = [str(number) for number in range(1000)] + ["NA"]
+    cells = [str(number) for number in range(1000)] + ["wet"]
     for chosen in (choose(Texts.of(cells), table=True), choose(Texts.of([" ".join(cells)]))):
         assert chosen.name == "numbers" and "1 that are none" in chosen.reason
-    with pytest.raises(CodecError, match=r"'NA' is no number.*commas or white space.*--codec events"):
+    with pytest.raises(CodecError, match=r"'wet' is no number.*commas or white space.*--codec events"):
         numbers(" ".join(cells))
 
 

@@ -182,7 +182,7 @@ def test_subwords_are_learnt_the_same_every_time(kind: str) -> None:
 def test_a_decoded_number_falls_into_its_own_bin(values: list[float], bins: int, how: str) -> None:
     made = learnt("numbers", [" ".join(map(repr, values))], bins=bins, how=how)
     ids = made.encode(Texts.of([" ".join(map(repr, values))])).ids
-    assert made.size <= FIRST + bins
+    assert made.below <= FIRST + bins + 2  # what lies far out has bins of its own
     assert made.encode(Texts.of([made.decode(ids)])).ids.tolist() == ids.tolist()
     low, value, high = made.intervals(ids[1:-1])  # type: ignore[attr-defined]
     assert (low <= value).all() and (value <= high).all()

@@ -156,7 +156,7 @@ def test_a_check_counts_what_is_there(tmp_path: Path) -> None:
     assert (part.sequences, part.symbols, part.skipped, part.duplicates) == (3, 10, 1, 1)
     assert part.lengths == ((2, 2), (4, 1)) and part.bytes == ready.train.main.bytes
     assert found.types == 4 and not found.sampled
-    assert held.leaked == 1 and held.unknown == 1 and held.unknown_rate == 0.25
+    assert held.leaked == 1 and held.unknown == 1 and held.unknown_rate == 1 / 6
     np.testing.assert_array_equal(found.sample, ready.train.main.ids)
 
 

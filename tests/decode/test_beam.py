@@ -140,7 +140,7 @@ def test_a_dead_end_leaves_what_was_said_unfinished() -> None:
     assert found.ids == (SUN,) and not found.finished
 
 
-def test_the_beam_goes_on_beyond_what_the_model_can_hold() -> None:
+def test_the_beam_continues_beyond_what_the_model_can_hold() -> None:
     model = TinyAttention.tiny()
     [one, *_] = beam(model, [BOS], 3, 20, stop=())
     sequence = np.array([BOS, *one.ids, EOS], np.int32)
@@ -180,7 +180,7 @@ def test_without_length_there_are_next_symbols_alone() -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(tables, some.integers(1, 5), some.integers(1, 5))
-def test_what_is_never_spoken_is_in_no_hypothesis_and_totals_stay_the_models_own(
+def test_what_is_never_predicted_is_in_no_hypothesis_and_totals_stay_the_models_own(
     model: Table, width: int, length: int
 ) -> None:
     found = beam(model, [BOS], width, length, never=(UNK, 6))

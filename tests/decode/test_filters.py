@@ -100,15 +100,15 @@ def test_top_k_of_more_than_there_are_keeps_everything() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(logits(), some.floats(0, 1, exclude_max=True))
-def test_the_impossible_is_never_drawn(before: Tensor, luck: float) -> None:
-    drawn = draw(before, torch.full((len(before),), luck, dtype=torch.float64))
+def test_the_impossible_is_never_drawn(before: Tensor, uniform: float) -> None:
+    drawn = draw(before, torch.full((len(before),), uniform, dtype=torch.float64))
     assert (before.gather(1, drawn[:, None]) > -math.inf).all()
 
 
 def test_symbols_are_drawn_as_often_as_they_are_likely() -> None:
     chances = torch.tensor([0.5, 0.0, 0.3, 0.2])
-    luck = torch.linspace(0, 1, 1001, dtype=torch.float64)[:-1]
-    drawn = draw(chances.log().expand(1000, 4), luck)
+    uniform = torch.linspace(0, 1, 1001, dtype=torch.float64)[:-1]
+    drawn = draw(chances.log().expand(1000, 4), uniform)
     assert drawn.bincount(minlength=4).tolist() == pytest.approx([500, 0, 300, 200], abs=1)
 
 

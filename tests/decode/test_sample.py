@@ -42,7 +42,7 @@ def test_never_more_than_length_symbols_come() -> None:
     assert drawn(Table.tiny(), [BOS], 0) == []
 
 
-def test_rows_end_one_by_one_and_the_others_go_on() -> None:
+def test_rows_end_one_by_one_and_the_others_continue() -> None:
     config = GenerationConfig(length=60, seed=0, count=12)
     steps = list(sample(Table.tiny(), [[BOS]], config))
     rows = joined(iter(steps))
@@ -106,7 +106,7 @@ def test_greedy_takes_the_best_symbol_each_time() -> None:
     assert greedy(Table.tiny(), [BOS], 2) == [SUN, SUN]
 
 
-def test_what_is_never_spoken_is_not_drawn() -> None:
+def test_what_is_never_predicted_is_not_drawn() -> None:
     for seed in range(20):
         assert SUN not in drawn(Table.tiny(), [BOS], 30, seed, never=(SUN,))
     assert greedy(Table.tiny(), [BOS], 1, never=(SUN,)) == [RAIN]
@@ -119,7 +119,7 @@ def test_samples_follow_the_table() -> None:
     assert np.bincount(firsts, minlength=8)[5:] / 4000 == pytest.approx([0.5, 0.3, 0.2], abs=0.03)
 
 
-def test_generation_goes_on_beyond_what_the_model_can_hold() -> None:
+def test_generation_continues_beyond_what_the_model_can_hold() -> None:
     model = TinyAttention.tiny()
     assert len(drawn(model, [BOS], 50, stop=())) == 50 > model.context
 

@@ -60,9 +60,9 @@ def copy(reference: nn.RNNBase, name: str, cell: Cell) -> None:
 
 def given(depth: int, sides: int) -> tuple[Tensor, Tensor, Tensor]:
     """Inputs (B, T, I), and what torch wants to begin with (layers, B, D), twice."""
-    luck = torch.Generator().manual_seed(1)
+    generator = torch.Generator().manual_seed(1)
     shapes = [(B, T, INPUTS), (depth * sides, B, D), (depth * sides, B, D)]
-    return tuple(torch.randn(*shape, generator=luck).double() for shape in shapes)  # type: ignore[return-value]
+    return tuple(torch.randn(*shape, generator=generator).double() for shape in shapes)  # type: ignore[return-value]
 
 
 def as_memories(begin: Sequence[Tensor], depth: int, sides: int) -> tuple[tuple[Tensor, ...], ...]:

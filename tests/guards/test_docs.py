@@ -16,6 +16,16 @@ from chainrule.cli import main
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+CODE = [
+    path
+    for folder in ("src", "tests", "benchmarks")
+    for path in sorted((ROOT / folder).rglob("*"))
+    if path.suffix in (".py", ".md") and path != Path(__file__)
+]
+RIDDLES = (
+    r"\b(anew|foresaw|foresees?|foretells?|foretold|prophecy|hush(?:ed)?|spoken|taste|answering|luck"
+    r"|go on|goes on|gone on|silent (?:symbol|token)s?|(?:may|can|never) speak|speaks of)\b"
+)
 LINES = ["she went to class", "he was late for class", "what is the weather today", "she was late today"]
 REVIEWS = ["a good film,yes", "a bad film,no", "good and short,yes", "bad and long,no"]
 EVENTS = ["login", "look", "buy"] * 4
@@ -34,6 +44,10 @@ FILES = {
         *(f"{person},{hour},{event}" for person in "abc" for hour, event in enumerate(EVENTS)),
     ],
     "reviews.csv": ["text,stars", *(f"{number} {row}" for number in range(15) for row in REVIEWS)],
+    "sales.csv": [
+        "day,sold",
+        *(f"2024-{1 + at // 28:02}-{1 + at % 28:02},{20 + 5 * (at % 7) + at * at % 3}" for at in range(280)),
+    ],
     "train.en": [f"a house {number}" for number in range(20)],
     "train.de": [f"ein Haus {number}" for number in range(20)],
 }
@@ -127,8 +141,16 @@ def test_links_of_a_page_lead_somewhere(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_a_page_uses_the_words_of_the_field(page: Path) -> None:
-    riddles = r"\b(anew|foresaw|foresees?|foretells?|foretold|prophecy|hush|speaks?|spoken|taste)\b"
-    assert page.name == "reference.md" or re.findall(riddles, page.read_text(encoding="utf-8")) == []
+    assert re.findall(RIDDLES, page.read_text(encoding="utf-8"), re.IGNORECASE) == []
+
+
+def test_the_code_uses_the_words_of_the_field() -> None:
+    found = {
+        f"{path.relative_to(ROOT)}: {word}"
+        for path in CODE
+        for word in re.findall(RIDDLES, path.read_text(encoding="utf-8").replace("_", " "), re.IGNORECASE)
+    }
+    assert found == set()
 
 
 def test_every_page_is_linked_from_the_readme() -> None:

@@ -157,19 +157,23 @@ def test_every_dependency_is_pinned() -> None:
 
 def test_methods_of_models_tasks_and_heads_are_abstract_or_final() -> None:
     """Nobody overrides what another class has written; what families choose among are attributes."""
+    assert [f"{kind.__qualname__}.{name}" for kind, name in _methods() if _is_overridden(kind, name)] == []
+
+
+def test_what_those_below_must_not_override_is_marked_final() -> None:
+    assert [f"{kind.__qualname__}.{name}" for kind, name in _methods() if _is_left_open(kind, name)] == []
+
+
+def _methods() -> list[tuple[type, str]]:
+    """All that the classes of models, tasks and heads define."""
     rooms = ("chainrule.models.", "chainrule.tasks.", "chainrule.heads.")
     for module in pkgutil.walk_packages(chainrule.__path__, "chainrule."):
         if module.name.startswith(rooms):
             importlib.import_module(module.name)
-    kinds = [kind for root in (Body, Task, Head) for kind in _below(root)]
-    found = [
-        f"{kind.__qualname__}.{name}"
-        for kind in kinds
-        if kind.__module__.startswith(rooms)
-        for name, value in vars(kind).items()
-        if _is_method(name, value) and _is_overridden(kind, name)
-    ]
-    assert found == []
+    kinds = {
+        kind for root in (Body, Task, Head) for kind in _below(root) if kind.__module__.startswith(rooms)
+    }
+    return [(kind, name) for kind in kinds for name, value in vars(kind).items() if _is_method(name, value)]
 
 
 def _below(kind: type) -> list[type]:
@@ -186,3 +190,11 @@ def _is_overridden(kind: type, name: str) -> bool:
         vars(one)[name] for one in kind.__mro__[1:] if name in vars(one) and "chainrule" in one.__module__
     ]
     return bool(before) and not getattr(before[0], "__isabstractmethod__", False)
+
+
+def _is_left_open(kind: type, name: str) -> bool:
+    """Neither abstract nor final, in a class that others are made from; a property cannot bear the mark."""
+    value = vars(kind)[name]
+    marked = any(getattr(value, mark, False) for mark in ("__isabstractmethod__", "__final__"))
+    below = any(one.__module__.startswith("chainrule.") for one in kind.__subclasses__())
+    return below and not marked and not name.startswith("_") and not isinstance(value, property)

@@ -10,11 +10,12 @@ import pytest
 from chainrule.codecs.base import Texts
 from chainrule.codecs.numbers import Numbers, NumbersConfig, parse
 from chainrule.errors import DataError, ModelError
-from chainrule.judge.forecast import ForecastScore, distributions, forecast_score, quantiles, season
+from chainrule.judge.forecast import ForecastScore, distributions, forecast_score, quantiles
 from chainrule.models.base import LanguageModel, ModelConfig
 from chainrule.models.ngram import Ngram, NgramConfig
 from chainrule.models.registry import family
 from chainrule.models.windows import LONG
+from chainrule.seasons import season
 from chainrule.symbols import BOS, EOS, FIRST
 from tiny import Table, TinyMasked
 

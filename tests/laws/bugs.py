@@ -14,11 +14,13 @@ from torch import Tensor
 
 from chainrule.decode import beam as beam_module
 from chainrule.decode import cursor as cursor_module
+from chainrule.decode import draft as draft_module
 from chainrule.decode import sample as sample_module
 from chainrule.decode.beam import SearchResult, search
 from chainrule.decode.config import Constraints
 from chainrule.decode.cursor import Cursor, advance
-from chainrule.decode.sample import Luck, Steps, sample
+from chainrule.decode.draft import drafted
+from chainrule.decode.sample import RowGenerators, Steps, sample
 from chainrule.judge.score import Score, score_ids
 from chainrule.models.base import LanguageModel
 from chainrule.models.state import State
@@ -108,7 +110,7 @@ class RowsMixed(TinyRecurrent):
 
 
 class Loud(TinyRecurrent):
-    """PAD, BOS and MASK can be spoken."""
+    """PAD, BOS and MASK can be predicted."""
 
     def suppress(self, logits: Tensor) -> Tensor:
         return logits
@@ -202,17 +204,28 @@ def padding_continued(*args: Any) -> Steps:
         return iter(list(sample(*args)))
 
 
-class OneLuck(Luck):
+class OneGenerator(RowGenerators):
     """All rows draw from one generator."""
 
     def draw(self, row: int, count: int = 1) -> Tensor:
         return super().draw(0, count)
 
 
-def luck_shared(*args: Any) -> Steps:
+def generator_shared(*args: Any) -> Steps:
     """What a row draws depends on how many rows there are."""
-    with patch.object(sample_module, "Luck", OneLuck):
+    with patch.object(sample_module, "RowGenerators", OneGenerator):
         return iter(list(sample(*args)))
+
+
+def draft_generator_shared(*args: Any) -> Steps:
+    """What a row drafts depends on how many rows there are."""
+    with patch.object(draft_module, "RowGenerators", OneGenerator):
+        return iter(list(drafted(*args)))
+
+
+def draft_without_source(*args: Any) -> Steps:
+    """Neither model of a draft reads the source."""
+    return drafted(*args[:-1], None)
 
 
 def mean_of_means(
@@ -248,7 +261,7 @@ def around(name: str, like: str, *caught_by: str, **parts: Any) -> Bug:
 
 BUGS = [
     broken("log-probabilities not normalised", Unnormalised, "recurrent", "01", "14"),
-    broken("silent symbols spoken", Loud, "recurrent", "02"),
+    broken("suppressed symbols predicted", Loud, "recurrent", "02"),
     broken("state dropped between chunks", StateDropped, "recurrent", "03", "14"),
     broken("no causal mask", Peeking, "attention", "03", "04"),
     broken("rows mixed", RowsMixed, "recurrent", "05", "11"),
@@ -261,7 +274,9 @@ BUGS = [
     around("unfinished hypotheses lost", "recurrent", "10", search=beam_of_finished_only),
     around("one beam for all prompts", "recurrent", "15", search=beam_over_all_prompts),
     around("padding continued", "attention", "15", sample=padding_continued),
-    around("one generator for all rows", "table", "15", sample=luck_shared),
+    around("one generator for all rows", "table", "15", sample=generator_shared),
+    around("one generator for all drafts", "table", "15", draft=draft_generator_shared),
+    around("the source forgotten in drafts", "translator", "15", draft=draft_without_source),
     around("mean of batch means", "recurrent", "11", score=mean_of_means),
     broken("an array not saved", BiasLost, "recurrent", "12"),
     broken("nothing to learn by", Detached, "recurrent", "13"),

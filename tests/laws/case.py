@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from chainrule.decode.beam import search
+from chainrule.decode.draft import drafted
 from chainrule.decode.sample import sample
 from chainrule.judge.score import score_ids
 from chainrule.models.base import LanguageModel, log_total
@@ -33,6 +34,7 @@ class Case:
     source: Callable[[Sequence[int]], Any] | None = None  # one source for each of the rows named
     search: Callable[..., Any] = search
     sample: Callable[..., Any] = sample
+    draft: Callable[..., Any] = drafted
     score: Callable[..., Any] = score_ids
 
     def given(self, rows: Sequence[int]) -> Any:
@@ -46,12 +48,12 @@ class Case:
 
 
 def data_symbols(model: LanguageModel) -> list[int]:
-    """The symbols of the data that the model may speak."""
+    """The symbols of the data that the model may predict."""
     return [id for id in range(FIRST, model.config.vocab_size) if id not in model.config.suppressed]
 
 
-def spoken(model: LanguageModel) -> list[int]:
-    """Everything the model may speak, EOS included."""
+def predictable(model: LanguageModel) -> list[int]:
+    """Everything the model may predict, EOS included."""
     return [id for id in range(model.config.vocab_size) if id not in model.config.suppressed]
 
 

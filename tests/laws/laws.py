@@ -15,21 +15,22 @@ from torch import Tensor
 
 from chainrule.decode.config import FREE, Constraints, GenerationConfig
 from chainrule.decode.cursor import advance, begin
-from chainrule.decode.sample import joined
+from chainrule.decode.sample import joined, sample
 from chainrule.models import base, windows
 from chainrule.models.base import LanguageModel
 from chainrule.symbols import BOS, EOS, PAD
 from decoding import beam, greedy
 from laws.case import (
     Case,
+    Rows,
     data_symbols,
     flat,
     likelihood,
     masked,
     padded,
+    predictable,
     predictions,
     random_rows,
-    spoken,
 )
 
 Law = Callable[[Case], None]
@@ -53,25 +54,25 @@ def law_01_probabilities_sum_to_one(case: Case) -> None:
     same(total[tokens != PAD], torch.ones_like(total[tokens != PAD]), "the sum over all symbols is 1")
     if model.reads == "left":
         for row in random_rows(model, LENGTHS):
-            ways = [[*row, id] if id != EOS else row for id in spoken(model)]
+            ways = [[*row, id] if id != EOS else row for id in predictable(model)]
             found = [model.score_ids(flat([way]))[len(row)] for way in ways]
             same(
-                np.exp(np.array(found, np.float64)).sum(), np.ones(()), "the sum over all ways to go on is 1"
+                np.exp(np.array(found, np.float64)).sum(), np.ones(()), "the sum over all continuations is 1"
             )
 
 
-def law_02_what_is_silent_is_never_spoken(case: Case) -> None:
-    """PAD, BOS and MASK have probability 0 everywhere, and no sampler ever says them."""
+def law_02_what_is_suppressed_is_never_predicted(case: Case) -> None:
+    """PAD, BOS and MASK have probability 0 everywhere, and no sampler ever draws them."""
     model = case.make()
     tokens = padded(random_rows(model, LENGTHS))
     logs, _ = predictions(model, tokens, case.start(model, len(tokens)))
     suppressed = list(model.config.suppressed)
-    assert {PAD, BOS, base.MASK} <= set(suppressed), "PAD, BOS and MASK are silent"
-    assert (logs[..., suppressed] == -math.inf).all(), "a silent symbol has a probability above 0"
+    assert {PAD, BOS, base.MASK} <= set(suppressed), "PAD, BOS and MASK are suppressed"
+    assert (logs[..., suppressed] == -math.inf).all(), "a suppressed symbol has a probability above 0"
     if model.reads == "left":
         wild = GenerationConfig(length=8, seed=1, temperature=50.0, count=16)
         said = {id for row in joined(case.sample(model, [[BOS]], wild, FREE, case.given([0]))) for id in row}
-        assert not said & set(suppressed), "a silent symbol was sampled"
+        assert not said & set(suppressed), "a suppressed symbol was sampled"
 
 
 def law_03_reading_in_chunks_equals_reading_at_once(case: Case) -> None:
@@ -146,7 +147,7 @@ def law_08_a_beam_of_one_is_greedy(case: Case) -> None:
     """Whichever symbol stops it: a tiny model may never say EOS of its own accord."""
     model = case.make()
     for index, row in enumerate(random_rows(model, LENGTHS)):
-        for stop in spoken(model):
+        for stop in predictable(model):
             expected = tuple(greedy(model, row, 6, stop=(stop,), source=case.given([index])))
             [found] = beam(model, row, 1, 6, case.search, stop=(stop,), source=case.given([index]))
             assert found.ids == expected, f"beam {found.ids}, greedy {expected}"
@@ -175,7 +176,7 @@ def totals(
 def law_10_a_wide_enough_beam_is_exhaustive(case: Case) -> None:
     """It finds every possible continuation, in the order of probability."""
     model = case.make()
-    length = 3 if len(spoken(model)) <= 8 else 2
+    length = 3 if len(predictable(model)) <= 8 else 2
     for index, row in enumerate(random_rows(model, (0, 3))):
         ways = every_way(model, length)
         expected = totals(case, model, row, ways, index)
@@ -189,7 +190,7 @@ def law_10_a_wide_enough_beam_is_exhaustive(case: Case) -> None:
 
 def every_way(model: LanguageModel, length: int) -> list[tuple[int, ...]]:
     """Everything a model can say within `length` symbols: it ends with EOS or is `length` long."""
-    going = [id for id in spoken(model) if id != EOS]
+    going = [id for id in predictable(model) if id != EOS]
     ended = [(*way, EOS) for size in range(length) for way in itertools.product(going, repeat=size)]
     return [*ended, *itertools.product(going, repeat=length)]
 
@@ -307,6 +308,20 @@ def law_15_an_answer_does_not_depend_on_its_neighbours(case: Case) -> None:
         )
         totals = [[one.log_probability for one in which.hypotheses] for which in (found, alone)]
         same(torch.tensor(totals[0]), torch.tensor(totals[1]), f"totals of row {row} alone")
+    _drafts_do_not_depend_on_their_neighbours(case, prompts, drawing)
+
+
+def _drafts_do_not_depend_on_their_neighbours(case: Case, prompts: Rows, drawing: GenerationConfig) -> None:
+    """With a drafter of the same kind; its best texts are those that are written without a draft."""
+    models = (case.make(), case.make().tiny(1))
+    best, everyone = replace(drawing, temperature=0.0), case.given(range(len(prompts)))
+    for config in (drawing, best):
+        together = joined(case.draft(*models, prompts, config, FREE, everyone))
+        for row, prompt in enumerate(prompts):
+            own = config.from_row(row)
+            alone = joined(case.draft(*models, [prompt], own, FREE, case.given([row])))
+            assert [together[row]] == alone, f"row {row} drafted alone"
+    assert together == joined(sample(models[0], prompts, best, FREE, everyone)), "not as without a draft"
 
 
 LAWS: list[Law] = [law for name, law in sorted(globals().items()) if name.startswith("law_")]
@@ -323,7 +338,7 @@ BOTH_WAYS = {
 
 
 def applies(law: Law, case: Case) -> bool:
-    """Whether a law speaks of models of this kind."""
+    """Whether a law is about models of this kind."""
     model = case.make()
     if law is law_13_one_tiny_batch_can_be_learnt and (model.learner is None or model.family == "cache"):
         return False

@@ -10,7 +10,7 @@ from laws.bugs import BUGS, CORRECT, Bug
 from laws.case import Case
 from laws.laws import LAWS, Law
 
-PARTS = ("make", "search", "sample", "score", "learn", "source")
+PARTS = ("make", "search", "sample", "draft", "score", "learn", "source")
 
 BY_NUMBER = {law.__name__[4:6]: law for law in LAWS}
 PAIRS = [(bug, BY_NUMBER[number]) for bug in BUGS for number in bug.caught_by]

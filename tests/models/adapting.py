@@ -13,11 +13,11 @@ from chainrule.models.registry import family
 from chainrule.symbols import BOS, EOS, FIRST, MASK, PAD
 
 A, B, C = FIRST, FIRST + 1, FIRST + 2
-SPOKEN = [one for one in range(9) if one not in (PAD, BOS, MASK)]  # of the tiny families
+PREDICTABLE = [one for one in range(9) if one not in (PAD, BOS, MASK)]  # of the tiny families
 
 
 def running(name: str) -> NeuralLanguageModel:
-    """A tiny recurrent model whose memory goes on from one sequence to the next."""
+    """A tiny recurrent model whose memory is kept from one sequence to the next."""
     kind = family(name)
     tiny = kind.tiny()
     found = kind.from_arrays(replace(tiny.config, stateful=True), tiny.arrays())  # type: ignore[call-arg]
@@ -44,6 +44,6 @@ def unchanged(model: LanguageModel, seed: int, cut: int) -> None:
         ]
         one, two = (model.score_ids(way)[cut] for way in ways)
         assert one == pytest.approx(two, abs=1e-5)
-    endings = [np.append(first[:cut], symbol) for symbol in SPOKEN]
+    endings = [np.append(first[:cut], symbol) for symbol in PREDICTABLE]
     chances = [np.exp(np.float64(model.score_ids(ending)[cut])) for ending in endings]
     assert sum(chances) == pytest.approx(1.0, abs=1e-5)

@@ -85,9 +85,11 @@ def test_what_repeats_itself_is_predicted_better_and_better(name: str) -> None:
 
 
 @settings(max_examples=12, deadline=None)
-@given(seed=st.integers(0, 99), cut=st.integers(2, 45), name=st.sampled_from(FAMILIES), goes_on=st.booleans())
-def test_what_comes_later_changes_nothing_before(seed: int, cut: int, name: str, goes_on: bool) -> None:
-    unchanged(eager(family(name).tiny(), stateful=goes_on), seed, cut)
+@given(
+    seed=st.integers(0, 99), cut=st.integers(2, 45), name=st.sampled_from(FAMILIES), stateful=st.booleans()
+)
+def test_what_comes_later_changes_nothing_before(seed: int, cut: int, name: str, stateful: bool) -> None:
+    unchanged(eager(family(name).tiny(), stateful=stateful), seed, cut)
 
 
 @settings(max_examples=4, deadline=None)
@@ -110,9 +112,9 @@ def test_learning_from_a_window_before_it_is_scored_is_caught() -> None:
 
 def test_every_symbol_but_bos_is_scored_once_in_order() -> None:
     for name in FAMILIES:
-        for goes_on in (True, False):
+        for stateful in (True, False):
             ids = text(2, 90)
-            found = list(eager(family(name).tiny(), stateful=goes_on).readings(ids))
+            found = list(eager(family(name).tiny(), stateful=stateful).readings(ids))
             assert (
                 np.concatenate([one.places for one in found]).tolist() == np.flatnonzero(ids != BOS).tolist()
             )

@@ -9,6 +9,7 @@ import pytest
 
 from chainrule.bundle import load
 from chainrule.errors import ConfigError, ModelError
+from chainrule.models.bert import Bert
 from chainrule.models.cache import Cache, CacheConfig
 from chainrule.models.mix import Mix, MixConfig, best_weights, mixed
 from chainrule.models.ngram import Ngram
@@ -81,6 +82,11 @@ def test_models_of_different_codecs_are_refused() -> None:
     one, other = (fit(lines, codec="words", order=2) for lines in (["a b c"] * 30, ["a b d"] * 30))
     with pytest.raises(ModelError, match="codecs are equal"):
         mix([one, other], ["a b"])
+
+
+def test_a_model_that_reads_both_ways_is_refused_by_its_name_with_advice() -> None:
+    with pytest.raises(ModelError, match=r"A bert reads both ways.* leave it out, or take .* gpt or lstm"):
+        Mix.of([Ngram.tiny(), Bert.tiny()], (0.5, 0.5))
 
 
 def test_a_mix_is_made_not_trained() -> None:

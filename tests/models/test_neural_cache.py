@@ -74,19 +74,19 @@ def test_an_example_computed_by_hand(prior: float, heard: list[float]) -> None:
 
 @pytest.mark.parametrize("name", ["rnn", "lstm", "gru"])
 @pytest.mark.parametrize("carried", [True, False])
-@pytest.mark.parametrize("goes_on", [True, False])
+@pytest.mark.parametrize("stateful", [True, False])
 @pytest.mark.parametrize(("size", "prior"), [(3, 0.0), (100, 5.0)])
 def test_scores_are_what_the_definition_says(
-    name: str, carried: bool, goes_on: bool, size: int, prior: float
+    name: str, carried: bool, stateful: bool, size: int, prior: float
 ) -> None:
     model = running(name) if carried else family(name).tiny()
-    cache = NeuralCache.of(model, size=size, theta=3.0, weight=0.6, prior=prior, stateful=goes_on)
+    cache = NeuralCache.of(model, size=size, theta=3.0, weight=0.6, prior=prior, stateful=stateful)
     ids = text(1, 60)
     with patch.object(neural_cache, "BLOCK", 7):
         np.testing.assert_allclose(np.exp(cache.score_ids(ids)), by_hand(cache, ids), rtol=1e-4)
 
 
-def test_a_cache_that_goes_on_reaches_behind_what_a_transformer_can_hold() -> None:
+def test_a_cache_that_is_stateful_reaches_back_beyond_what_a_transformer_can_hold() -> None:
     cache = NeuralCache.of(family("gpt").tiny(), size=100, theta=1.0, weight=0.6, prior=0.0)
     ids = np.array([BOS, *[A, A, B] * 20, EOS], np.int32)
     [reading] = cache.model.readings(ids)
@@ -117,21 +117,21 @@ def test_a_cache_of_weight_zero_is_its_model() -> None:
 
 
 @settings(max_examples=30, deadline=None)
-@given(seed=st.integers(0, 99), cut=st.integers(2, 45), carried=st.booleans(), goes_on=st.booleans())
-def test_what_comes_later_changes_nothing_before(seed: int, cut: int, carried: bool, goes_on: bool) -> None:
+@given(seed=st.integers(0, 99), cut=st.integers(2, 45), carried=st.booleans(), stateful=st.booleans())
+def test_what_comes_later_changes_nothing_before(seed: int, cut: int, carried: bool, stateful: bool) -> None:
     model = running("rnn") if carried else family("rnn").tiny()
-    unchanged(NeuralCache.of(model, size=9, theta=2.0, weight=0.6, prior=1.0, stateful=goes_on), seed, cut)
+    unchanged(NeuralCache.of(model, size=9, theta=2.0, weight=0.6, prior=1.0, stateful=stateful), seed, cut)
 
 
 def test_a_cache_with_the_symbol_being_predicted_in_it_is_caught() -> None:
     """The bug: one pair too many is seen, the one whose symbol is asked for."""
-    right = neural_cache.Past.visible
+    right = neural_cache.CacheKeys.visible
 
     def wrong(*args: Any) -> tuple[np.ndarray, np.ndarray]:
         low, high = right(*args)
         return low, np.minimum(high + 1, len(args[0].places))
 
-    with patch.object(neural_cache.Past, "visible", wrong), pytest.raises(AssertionError):
+    with patch.object(neural_cache.CacheKeys, "visible", wrong), pytest.raises(AssertionError):
         unchanged(NeuralCache.of(running("rnn"), size=9, theta=2.0, weight=0.6, prior=1.0), 0, 20)
 
 

@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from chainrule.errors import ModelError
 from chainrule.models.gpt import Gpt, GptConfig
 from chainrule.models.lstm import Lstm, LstmConfig
 from chainrule.models.mix import Mix, posterior
@@ -324,16 +325,47 @@ def test_a_mix_tells_the_posterior_of_its_models_and_each_model_what_it_tells() 
     with listening(both) as heard:
         logs = both.score_ids(IDS)
     np.testing.assert_array_equal(logs, both.score_ids(IDS))
-    [weights] = heard["weights"]
+    [weights] = heard["posterior"]
     assert weights.shape == (len(IDS), 2)
     np.testing.assert_allclose(weights.sum(1), 1.0, rtol=1e-12)
     one, other = (np.exp(part.score_ids(IDS).astype(np.float64)) for part in parts)
     np.testing.assert_allclose(weights[:, 0], 0.25 * one / (0.25 * one + 0.75 * other), rtol=1e-6)
-    assert set(heard) == {"weights", "0.order", "1.order"}
+    assert set(heard) == {"weights", "posterior", "0.order", "1.order"}
     for number, part in enumerate(parts):
         with listening(part) as alone:
             part.score_ids(IDS)
         np.testing.assert_array_equal(heard[f"{number}.order"][0], alone["order"][0])
+
+
+def test_a_mix_with_replaced_weights_is_a_mix_with_those_weights() -> None:
+    parts = [Ngram.tiny(0), Ngram.tiny(1)]
+    both, other = Mix.of(parts, (0.25, 0.75)), Mix.of(parts, (0.9, 0.1))
+    targets = torch.where(TARGETS == PAD, EOS, TARGETS)
+    with replacing(both, "weights", lambda weights: np.array([0.9, 0.1])), listening(both) as heard:
+        scores, read = both.score_ids(IDS), predictions(both)
+        asked, _ = both.score(ROWS, targets, both.start(2))
+    np.testing.assert_array_equal(scores, other.score_ids(IDS))
+    torch.testing.assert_close(read, predictions(other))
+    torch.testing.assert_close(asked, other.score(ROWS, targets, other.start(2))[0])
+    assert [one.tolist() for one in heard["weights"]] == [[0.9, 0.1]] * 3
+
+
+def test_an_n_gram_tells_the_same_orders_reading_as_scoring() -> None:
+    model = Ngram.tiny()
+    with listening(model, "order") as heard:
+        model.score_ids(IDS[:5])
+        model.read(torch.from_numpy(IDS[None, :5].astype(np.int64)), model.start(1))
+        _, state = model.read(ROWS[:, :3], model.start(2))
+        model.read(ROWS[:, 3:], state)
+    alone, read, first, second = heard["order"]
+    assert read[0].tolist() == alone.tolist()
+    assert (np.concatenate([first, second], 1) > 0).tolist() == (ROWS > BOS).tolist()
+
+
+@pytest.mark.parametrize(("model", "name"), [(Ngram.tiny(), "order"), (Mix.tiny(), "posterior")])
+def test_what_nothing_is_computed_from_cannot_be_replaced(model: Any, name: str) -> None:
+    with replacing(model, name, lambda value: value), pytest.raises(ModelError, match=f"'{name}'.*heard"):
+        model.score_ids(IDS)
 
 
 def test_where_no_model_finds_a_symbol_possible_none_is_preferred() -> None:

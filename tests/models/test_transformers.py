@@ -42,7 +42,7 @@ def loud(model: Any) -> Any:
 
 @pytest.mark.parametrize("positions", ["rotary", "learned", "sinusoidal"])
 @pytest.mark.parametrize("norm", ["pre", "post"])
-def test_rows_of_unequal_length_go_on_as_if_alone(positions: str, norm: str) -> None:
+def test_rows_of_unequal_length_continue_as_if_alone(positions: str, norm: str) -> None:
     model = gpt(positions=positions, norm=norm)
     with model.inference():
         rows = torch.tensor([[BOS, 5, 6, 7], [BOS, 8, PAD, PAD]])

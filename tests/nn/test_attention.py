@@ -40,7 +40,7 @@ def loud(theirs: nn.Module) -> nn.Module:
     return theirs.eval()
 
 
-def taken(ours: nn.Module, theirs: nn.Module, names: Mapping[str, str]) -> None:
+def copied(ours: nn.Module, theirs: nn.Module, names: Mapping[str, str]) -> None:
     """Give ours the weights of theirs."""
     pairs = {
         f"{mine}.{kind}": f"{other}{kind}" for mine, other in names.items() for kind in ("weight", "bias")
@@ -67,7 +67,7 @@ def taken_crosswise(ours: Attention, theirs: nn.MultiheadAttention) -> None:
 def block(first: bool, activation: str = "gelu") -> tuple[Block, nn.Module]:
     theirs = loud(nn.TransformerEncoderLayer(D, H, 32, 0.0, activation, batch_first=True, norm_first=first))
     ours = Block(D, H, 32, activation, first)
-    taken(ours, theirs, {**BLOCK, "mlp_norm": "norm2."})
+    copied(ours, theirs, {**BLOCK, "mlp_norm": "norm2."})
     return ours.eval(), theirs
 
 
@@ -75,7 +75,7 @@ def decoder(first: bool, activation: str = "gelu") -> tuple[BlockStack, nn.Modul
     """One block that reads a source, and that of torch."""
     theirs = loud(nn.TransformerDecoderLayer(D, H, 32, 0.0, activation, batch_first=True, norm_first=first))
     ours = Block(D, H, 32, activation, first, source_width=D)
-    taken(ours, theirs, {**BLOCK, "cross_norm": "norm2.", "mlp_norm": "norm3."})
+    copied(ours, theirs, {**BLOCK, "cross_norm": "norm2.", "mlp_norm": "norm3."})
     taken_crosswise(ours.cross, theirs.multihead_attn)
     return BlockStack([ours]).eval(), theirs
 
@@ -157,7 +157,7 @@ def test_attention_to_a_memory_equals_that_of_torch_forward_and_gradient(width: 
 def test_self_attention_is_attention_to_what_the_queries_come_from() -> None:
     theirs = loud(nn.MultiheadAttention(D, H, batch_first=True))
     ours, crosswise = SelfAttention(D, H).eval(), Attention(D, H, D).eval()
-    taken(ours, theirs, SELF)
+    copied(ours, theirs, SELF)
     taken_crosswise(crosswise, theirs)
     real = torch.ones(B, T, dtype=torch.bool)
     found, _ = ours(vectors(), None, AttentionMask())
@@ -278,7 +278,7 @@ def test_a_cache_never_changes_whoever_extends_it() -> None:
     assert start.length == 2 and one.length == other.length == 3
     assert (
         one.buffer is start.buffer and other.buffer is not start.buffer
-    )  # the first goes on without copying
+    )  # the first continues without copying
 
 
 @torch.no_grad()
@@ -301,12 +301,12 @@ def test_a_cropped_cache_is_extended_from_there() -> None:
 
 @torch.no_grad()
 def test_a_cache_grows_as_long_as_there_is_memory() -> None:
-    past = KVCache(numbers(0, 0.0), numbers(0, 0.0))
+    cache = KVCache(numbers(0, 0.0), numbers(0, 0.0))
     rooms = set()
     for step in range(500):
-        past = past.extended(numbers(1, float(step)), numbers(1, float(step)))
-        rooms.add(id(past.buffer))
-    assert past.keys[0, 0, :, 0].tolist() == [float(step) for step in range(500)]
+        cache = cache.extended(numbers(1, float(step)), numbers(1, float(step)))
+        rooms.add(id(cache.buffer))
+    assert cache.keys[0, 0, :, 0].tolist() == [float(step) for step in range(500)]
     assert len(rooms) < 12
 
 

@@ -17,9 +17,9 @@ from chainrule.nn.product import Linear, linear
 def test_few_rows_and_many_give_what_torch_gives(
     shape: tuple[int, ...], dtype: torch.dtype, bias: bool
 ) -> None:
-    luck = torch.Generator().manual_seed(1)
+    generator = torch.Generator().manual_seed(1)
     vectors, weight, shift = (
-        torch.randn(*size, generator=luck).to(dtype) for size in (shape, (11, 7), (11,))
+        torch.randn(*size, generator=generator).to(dtype) for size in (shape, (11, 7), (11,))
     )
     with torch.no_grad():
         found = linear(vectors, weight, shift if bias else None)
@@ -41,9 +41,9 @@ def test_gradients_flow_where_they_are_wanted() -> None:
 @pytest.mark.parametrize("rows", [1, 3, 5, 6])
 @pytest.mark.parametrize("size", [(700, 257), (5001, 450)])
 def test_large_matrices_give_what_torch_gives(rows: int, size: tuple[int, int]) -> None:
-    luck = torch.Generator().manual_seed(1)
-    vectors, weight = torch.randn(rows, size[1], generator=luck), torch.randn(*size, generator=luck)
-    bias = torch.randn(size[0], generator=luck)
+    generator = torch.Generator().manual_seed(1)
+    vectors, weight = torch.randn(rows, size[1], generator=generator), torch.randn(*size, generator=generator)
+    bias = torch.randn(size[0], generator=generator)
     bias[7] = -torch.inf
     layer = Linear(size[1], size[0])
     with torch.no_grad():

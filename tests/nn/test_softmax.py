@@ -29,10 +29,10 @@ def layer(dtype: torch.dtype = torch.float64) -> SoftmaxOutput:
 
 def rows(dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor]:
     """Hidden vectors (N, D), and targets (N,) some of which are PAD."""
-    luck = torch.Generator().manual_seed(1)
-    targets = torch.randint(5, V, (N,), generator=luck)
+    generator = torch.Generator().manual_seed(1)
+    targets = torch.randint(5, V, (N,), generator=generator)
     targets[[3, 11]] = PAD
-    return torch.randn(N, D, generator=luck, dtype=dtype).requires_grad_(), targets
+    return torch.randn(N, D, generator=generator, dtype=dtype).requires_grad_(), targets
 
 
 def gradients(loss: Tensor, *of: Tensor) -> list[Tensor]:
@@ -171,16 +171,16 @@ def test_the_sampled_loss_is_smallest_where_the_exact_one_is(monkeypatch: pytest
     targets, chance = torch.nonzero(~output.suppressed).squeeze(1), output.chances(3)
     hidden, total = torch.zeros(len(targets), 1).double(), torch.zeros(10).double()
     for kept in itertools.product([True, False], repeat=len(targets)):
-        luck = torch.ones(10)
-        luck[targets[list(kept)]] = 0.0  # drawn, whatever the chance
-        monkeypatch.setattr(torch, "rand", lambda *_, luck=luck, **__: luck)
+        uniform = torch.ones(10)
+        uniform[targets[list(kept)]] = 0.0  # drawn, whatever the chance
+        monkeypatch.setattr(torch, "rand", lambda *_, uniform=uniform, **__: uniform)
         [change] = gradients(output.sampled_loss(hidden, targets, 3), output.bias)
         likely = torch.where(torch.tensor(kept), chance[targets], 1.0 - chance[targets]).prod()
         total += likely * change
     torch.testing.assert_close(total, torch.zeros_like(total))
 
 
-def test_the_same_luck_gives_the_same_sampled_loss() -> None:
+def test_the_same_seed_gives_the_same_sampled_loss() -> None:
     output, (hidden, targets) = layer(), rows()
     found = [
         output.sampled_loss(hidden, targets, 4, False, torch.Generator().manual_seed(s)) for s in (1, 1, 2)

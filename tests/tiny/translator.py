@@ -8,7 +8,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 
-from chainrule.models.base import ModelConfig
+from chainrule.models.base import SourceConfig
 from chainrule.models.state import Memory, State
 from chainrule.symbols import PAD
 from tiny.base import Tiny
@@ -25,16 +25,18 @@ class Translating(State):
 class TinyTranslator(Tiny):
     """A recurrent decoder that looks at the embeddings of the source symbols, given as ids (B, S)."""
 
-    def __init__(self, config: ModelConfig) -> None:
+    family, Config = "translator", SourceConfig
+
+    def __init__(self, config: SourceConfig) -> None:
         super().__init__(config)
-        self.foreign = nn.Embedding(config.vocab_size, self.width)
+        self.foreign = nn.Embedding(config.source_size, self.width)
         self.embedding = nn.Embedding(config.vocab_size, self.width)
         self.recurrence = nn.Linear(2 * self.width, self.width)
         self.output = nn.Linear(self.width, config.vocab_size)
 
     @classmethod
     def tiny(cls, seed: int = 0) -> Self:
-        return cls.seeded(ModelConfig(vocab_size=9), seed)
+        return cls.seeded(SourceConfig(vocab_size=9, source_size=9), seed)
 
     def start(self, batch: int, source: Any = None) -> Translating:
         ids = torch.full((batch, 1), PAD) if source is None else source  # (B, S)

@@ -1,4 +1,4 @@
-"""Going on from a trained model: what is new is learnt, what is old is judged, too."""
+"""Fine-tuning: what is new is learnt, what is old is judged, too."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_new_text_becomes_likelier_and_forgetting_is_told(old: Path, new: Path, 
     assert figures["old text"]["after"]["perplexity"] != figures["old text"]["before"]["perplexity"]
 
 
-def test_bert_goes_on_too(old: Path, new: Path) -> None:
+def test_bert_is_fine_tuned_too(old: Path, new: Path) -> None:
     found = adapted(new, trained(old, "bert"), extend_vocab=True)
     assert (
         found.task.name == "masked"
@@ -279,13 +279,13 @@ def test_ngrams_have_no_layers_and_do_not_grow(old: Path, new: Path) -> None:
             adapted(new, before, **options)
 
 
-def test_some_models_cannot_be_gone_on_from(old: Path, new: Path, tmp_path: Path) -> None:
+def test_some_models_cannot_be_fine_tuned(old: Path, new: Path, tmp_path: Path) -> None:
     with pytest.raises(BundleError, match="There is no saved model"):
         cr.fit(new, init_from=tmp_path / "nowhere")
     both = adapted(new, trained(old, "ngram"))
     with pytest.raises(ModelError, match="made of trained models"):
         adapted(new, both)
-    with pytest.raises(ModelError, match="cannot be gone on from"):
+    with pytest.raises(ModelError, match="cannot be fine-tuned"):
         cr.fit(new, init_from=cr.fit(old, model="cache", codec="words"))
 
 

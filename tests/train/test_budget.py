@@ -56,7 +56,7 @@ def weights(run: Trainer) -> np.ndarray:
 
 @dataclass
 class Machine:
-    """A clock that goes on as work is done, slower or faster as other programs come and go."""
+    """A clock that advances as work is done, slower or faster as other programs come and go."""
 
     slowness: Slowness
     now: float = 0.0
@@ -176,7 +176,7 @@ def test_a_plan_rises_then_falls() -> None:
 
 @dataclass
 class Ticking:
-    """A clock that goes on whenever it is looked at, by no steady pace."""
+    """A clock that advances whenever it is looked at, by no steady pace."""
 
     rng: np.random.Generator
     now: float = 0.0
@@ -262,7 +262,7 @@ run.run()
 """
 
 
-def test_killed_at_random_a_budget_goes_on_by_its_revisions(tmp_path: Path) -> None:
+def test_killed_at_random_a_budget_resumes_by_its_revisions(tmp_path: Path) -> None:
     whole = ticking(tmp_path / "whole")
     whole.run()
     (tmp_path / "plan.json").write_text(json.dumps(asdict(whole.plan)))
@@ -283,7 +283,7 @@ def test_killed_at_random_a_budget_goes_on_by_its_revisions(tmp_path: Path) -> N
     assert curves[0] == curves[1]
 
 
-def test_a_run_that_goes_on_has_what_is_left_of_its_budget(tmp_path: Path) -> None:
+def test_a_resumed_run_has_what_is_left_of_its_budget(tmp_path: Path) -> None:
     run = trainer(tmp_path)
     run.timing = Timing(lambda: 42.0)
     run._save()

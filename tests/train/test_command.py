@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -35,7 +36,7 @@ def metrics(run: Path) -> list[dict[str, float]]:
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_a_training_stopped_by_a_signal_goes_on_to_the_same_model(text: Path, how: signal.Signals) -> None:
+def test_a_training_stopped_by_a_signal_resumes_to_the_same_model(text: Path, how: signal.Signals) -> None:
     out, whole = text.parent / "lm", text.parent / "whole"
     process = subprocess.Popen(
         command(text, "-o", str(out)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -62,3 +63,18 @@ def test_a_budget_is_kept_and_the_plan_is_told(text: Path, capsys: pytest.Captur
     assert json.loads(out)["family"] == "gru"
     assert "in the budget" in err
     assert load(text.parent / "lm").card["training"]["seconds"] < 6
+
+
+def test_a_run_is_not_overwritten_without_force(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("\n".join("ab" * (2 + row % 5) for row in range(60)))
+    words = ["fit", str(text), "--model", "gru", "--codec", "characters", "--tokens", "300", "--width", "8"]
+    assert main([*words, "-o", str(tmp_path / "lm")]) == 0
+    shutil.rmtree(tmp_path / "lm")
+    before = (tmp_path / "lm.run" / "metrics.jsonl").read_text()
+    assert main([*words, "-o", str(tmp_path / "lm")]) == 1
+    assert "--force" in capsys.readouterr().err
+    assert (tmp_path / "lm.run" / "metrics.jsonl").read_text() == before
+    assert main([*words, "-o", str(tmp_path / "lm"), "--force"]) == 0

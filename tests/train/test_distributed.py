@@ -108,7 +108,7 @@ def test_two_processes_have_the_losses_of_one(text: Path) -> None:
         np.testing.assert_allclose(arrays[1][name], array, atol=1e-3, err_msg=name)
 
 
-def test_a_killed_worker_is_started_again_and_the_training_goes_on(text: Path) -> None:
+def test_a_killed_worker_is_started_again_and_the_training_resumes(text: Path) -> None:
     whole = fit(text, "whole", 2, "--epochs", "30")
     subprocess.run(whole, check=True, env=environment(), timeout=120)
     words = fit(text, "killed", 2, "--epochs", "30", "--checkpoint-every", "0.01s", "--resume")

@@ -73,7 +73,7 @@ def _trainer(folder: Path | None, **options: Any) -> Trainer:
     return made(model, next_batches(data, 4, 8, False, 1, 12), data, config, folder)
 
 
-def test_it_learns_and_a_stopped_run_goes_on_to_the_same_bits(tmp_path: Path) -> None:
+def test_it_learns_and_a_stopped_run_resumes_to_the_same_bits(tmp_path: Path) -> None:
     whole = _trainer(tmp_path / "whole")
     whole.run()
     assert whole.at.best < 0.6 < np.log(4)

@@ -97,7 +97,7 @@ def test_refitting_goes_within_the_budget_half_and_half(text: Path) -> None:
     assert found.card["settings"]["budget"] == "2.000s" and found.card["training"]["seconds"] < 3
 
 
-def test_what_goes_on_from_a_model_says_that_it_needs_one(text: Path) -> None:
+def test_what_is_for_fine_tuning_says_that_it_needs_a_model(text: Path) -> None:
     for options in ({"extend_vocab": True}, {"unfreeze": 1}, {"old": text}):
         with pytest.raises(ConfigError, match="--from"):
             cr.fit(text, **SMALL, **options)

@@ -27,7 +27,7 @@ LR = 0.02
 
 
 class Ticking:
-    """A clock that goes on by the same time whenever somebody looks."""
+    """A clock that advances by the same time whenever somebody looks."""
 
     now = 0.0
 
@@ -73,7 +73,7 @@ def test_a_round_ends_its_schedule_and_the_next_one_raises_the_rate_again(tmp_pa
     assert 2.5 * steps < second.at.step < 5 * steps and 36.0 < second.now < 41.0
 
 
-def test_validations_go_on_through_the_longer_plan_and_the_best_weights_are_kept(tmp_path: Path) -> None:
+def test_validations_continue_through_the_longer_plan_and_the_best_weights_are_kept(tmp_path: Path) -> None:
     round_of(tmp_path, 10.0).run()
     before = load(tmp_path)
     second = round_of(tmp_path, 60.0)
@@ -84,7 +84,7 @@ def test_validations_go_on_through_the_longer_plan_and_the_best_weights_are_kept
     assert len(later) >= 10 and second.at.best <= min(line["valid"] for line in later) + 1e-6
 
 
-def test_patience_begins_anew_with_every_round(tmp_path: Path) -> None:
+def test_patience_starts_over_with_every_round(tmp_path: Path) -> None:
     first = round_of(tmp_path, 10.0, patience=2)
     first.run()
     first.at.since, first.at.best = 2, -1.0  # nothing can be better than before
@@ -94,7 +94,7 @@ def test_patience_begins_anew_with_every_round(tmp_path: Path) -> None:
     assert second.at.step > 1.5 * first.at.step
 
 
-def test_a_round_that_was_stopped_goes_on_by_its_plan(tmp_path: Path) -> None:
+def test_a_round_that_was_stopped_resumes_by_its_plan(tmp_path: Path) -> None:
     round_of(tmp_path, 10.0).run()
     part = round_of(tmp_path, 30.0)
     middle = 2 * part.at.step
@@ -124,5 +124,5 @@ def test_fit_continues_a_round_with_a_longer_budget_and_the_same_sizes(tmp_path:
 def test_a_run_without_a_budget_gets_none_later(tmp_path: Path) -> None:
     given: dict[str, Any] = {"model": "gru", "codec": "characters", "run": tmp_path, "resume": True}
     cr.fit(TEXTS, epochs=0.5, timing=Timing(planned=3.0), **given)
-    with pytest.raises(ConfigError, match="cannot go on with"):
+    with pytest.raises(ConfigError, match="cannot be resumed with"):
         cr.fit(TEXTS, budget="2s", **given)

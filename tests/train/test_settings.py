@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 import sys
 from pathlib import Path
@@ -11,13 +12,22 @@ from typing import Any
 import numpy as np
 import pytest
 
+import chainrule as cr
 from chainrule.bundle import load
 from chainrule.cli import main
+from chainrule.config import Setting, settings
 from chainrule.judge.score import subsample
 from chainrule.models.lstm import Lstm, LstmConfig
 from chainrule.models.registry import BUILT_IN, family
 from chainrule.models.sizing import Workload, dropout
+from chainrule.progress import Meter, no_progress
 from chainrule.symbols import BOS, EOS
+from chainrule.tasks.base import Task
+from chainrule.tasks.next import Next
+from chainrule.train.config import TrainConfig
+from chainrule.train.gradient import _Watcher
+from chainrule.train.unfinished import reason
+from tiny.label import Label
 
 SPEED = 1e11
 
@@ -72,6 +82,44 @@ def test_weights_are_counted_without_making_them() -> None:
     assert Lstm.weights(config)[1] == 50 * 8
 
 
+LEARNING = [name for name in BUILT_IN if family(name).learner]
+
+
+def printed(model: str) -> dict[str, Setting]:
+    """Every setting of a family and of its training, with the default that help prints."""
+    configs = [family(model).Config, *([TrainConfig] if family(model).learner == "gradient" else [])]
+    return {one.name: one for config in configs for one in settings(config)}
+
+
+@pytest.mark.parametrize("model", [name for name in LEARNING if family(name).learner == "gradient"])
+def test_what_a_family_may_choose_is_printed_as_chosen_and_nothing_else_is(model: str) -> None:
+    found = {name for size in (70, 10_000) for name in chosen(model, vocab_size=size)}
+    marked = {name for name, one in printed(model).items() if one.chosen}
+    assert found <= marked and marked - found <= {"bf16", "tokens", "optimizer"}
+
+
+@pytest.mark.parametrize("model", LEARNING)
+def test_a_setting_that_is_not_printed_as_chosen_has_its_printed_default(model: str, text: Path) -> None:
+    given = {"epochs": 1.0} if family(model).learner == "gradient" else {}
+    bundle = cr.fit(text, model=model, codec="words", progress=no_progress, **given)
+    used = {**bundle.config["model"], **bundle.card.get("settings", {})}
+    differ = {name for name, one in printed(model).items() if used[name] != one.default} - given.keys()
+    assert [name for name in differ if not printed(model)[name].chosen] == []
+
+
+@pytest.mark.parametrize(
+    ("model", "flags"), [("lstm", ["--width", "--tied"]), ("gpt", ["--optimizer", "--context"])]
+)
+def test_help_says_which_defaults_are_chosen(
+    model: str, flags: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["fit", "--model", model, "--help"])
+    entries = re.split(r"\n  (?=--)", capsys.readouterr().out)
+    for flag in flags:
+        [entry] = [one for one in entries if one.startswith(f"{flag} ")]
+        assert "[default: chosen]" in " ".join(entry.split())
+
+
 def test_every_family_that_learns_by_gradient_can_be_sized() -> None:
     learning = [name for name in BUILT_IN if family(name).learner == "gradient"]
     assert {"window", "rnn", "lstm", "gru"} <= set(learning)
@@ -100,7 +148,7 @@ def test_what_was_chosen_is_said_and_kept(text: Path, capsys: pytest.CaptureFixt
     assert load(text.parent / "lm").model.config.width == 32  # type: ignore[attr-defined]
 
 
-def test_a_run_goes_on_with_the_settings_it_began_with(
+def test_a_resumed_run_has_the_settings_it_began_with(
     text: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from chainrule.errors import Stopped
@@ -118,6 +166,21 @@ def test_a_run_goes_on_with_the_settings_it_began_with(
     assert "--width 12" in capsys.readouterr().err
     assert fit(text, "--resume") == 0
     assert load(text.parent / "lm").model.config.width == 12  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(("task", "unit"), [(Next(), "nats per symbol"), (Label(), "nats per target")])
+def test_the_progress_of_a_training_names_its_unit_once(task: Task, unit: str) -> None:
+    meter = Meter("training")
+    watcher = _Watcher(meter, task.loss_unit)
+    watcher({"symbols": 64, "loss": 1.4744})
+    assert meter.words == f"loss 1.474 {unit}"
+    watcher({"valid": 1.599})
+    assert meter.words == f"loss 1.474, valid 1.599 {unit}"
+
+
+def test_an_unfinished_model_is_told_with_its_unit() -> None:
+    told = reason({"steps": 10, "planned": 10, "best": 3.1}, 3.0)
+    assert told and "(3.100 against 3.000 nats per symbol)" in told
 
 
 def test_too_large_a_model_is_refused_with_advice(text: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -156,7 +219,7 @@ def test_tensorboard_without_its_package_says_what_to_install(
     assert "chainrule[tensorboard]" in capsys.readouterr().err
 
 
-def test_a_taste_of_the_validation_part_comes_from_all_over_it() -> None:
+def test_a_subsample_of_the_validation_part_comes_from_all_over_it() -> None:
     lines = np.concatenate([[BOS, *range(10 * line, 10 * line + 8), EOS] for line in range(1, 1001)])
     found = subsample(lines, 2000)
     assert 1500 < len(found) <= 2200 and found[0] == BOS and found[-1] == EOS

@@ -38,14 +38,14 @@ WARM, COLD = "hot sunny beach heat".split(), "ice snowy frost wind".split()
 @pytest.fixture
 def reviews(tmp_path: Path) -> Path:
     """A table of two columns: texts, and whether most of their words are warm or cold."""
-    luck = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     path = tmp_path / "weather.csv"
     with path.open("w", encoding="utf-8") as file:
         file.write("text,label\n")
         for number in range(100):
             words = [COLD, WARM][number % 2]
             file.write(
-                f"{' '.join(luck.choice(words, luck.integers(2, 7)))} it is,{['cold', 'warm'][number % 2]}\n"
+                f"{' '.join(rng.choice(words, rng.integers(2, 7)))} it is,{['cold', 'warm'][number % 2]}\n"
             )
     return path
 
@@ -96,9 +96,9 @@ def test_settings_of_a_task_of_ones_own_are_checked(reviews: Path) -> None:
 
 def windows() -> Iterator[Batch]:
     """Two sequences, each with a source, in three windows that follow each other."""
-    luck = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     source = np.array([[5, 6, 7], [8, 5, PAD]])
-    ids = np.concatenate([[[BOS], [BOS]], luck.integers(5, 9, (2, 11)), [[EOS], [EOS]]], 1)
+    ids = np.concatenate([[[BOS], [BOS]], rng.integers(5, 9, (2, 11)), [[EOS], [EOS]]], 1)
     for begin in range(0, 12, 4):
         tokens, targets = ids[:, begin : begin + 4], ids[:, begin + 1 : begin + 5]
         yield Batch(tokens, targets, source, continues=begin > 0)
@@ -127,8 +127,8 @@ def test_the_gradient_of_an_encoder_survives_windows() -> None:
 
 
 def test_a_masked_model_is_judged_on_a_sample_of_much_data_and_says_so() -> None:
-    luck = np.random.default_rng(0)
-    lines = [[BOS, *luck.choice([UNK, 5, 6, 7, 8], 10), EOS] for _ in range(1500)]  # 18,000 ids
+    rng = np.random.default_rng(0)
+    lines = [[BOS, *rng.choice([UNK, 5, 6, 7, 8], 10), EOS] for _ in range(1500)]  # 18,000 ids
     ids = np.concatenate(lines).astype(np.int32)
     unknown = int((ids == UNK).sum()) // 2  # the other half are literal
     found = Masked().judge(TinyMasked.tiny(), None, Part({TEXT: Corpus(ids, 1500, 30_000, unknown)}))

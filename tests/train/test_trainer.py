@@ -1,4 +1,4 @@
-"""The loop: it learns, stops anywhere, and goes on as if nothing had happened."""
+"""The loop: it learns, stops anywhere, and resumes as if nothing had happened."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Which model for these data: a ladder of models within a budget, judged alike, and a page that says it."""
+"""Which model for these data: several models within one budget, judged in the same way, and a report."""

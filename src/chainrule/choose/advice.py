@@ -47,7 +47,7 @@ def _place(order: Sequence[str], name: str) -> int:
 
 
 def _equal(row: Row, best: Row) -> bool:
-    """Whether nobody would notice the difference."""
+    """Whether the difference is too small to matter."""
     if row is best:
         return True
     if row["chosen_behind"] is None:  # it was dropped before all of the validation part was asked

@@ -41,6 +41,18 @@ class Comparison:
     results: Mapping[str, Any]
     out: Path
 
+    def __repr__(self) -> str:
+        return f"<Comparison of {len(self.results['models'])} models, {self.recommended} recommended, in {self.out}>"
+
+    def _repr_html_(self) -> str:
+        from chainrule.use.pictures import html_table
+
+        rows = (
+            [one["name"], _figure(one.get("bits")), one.get("dropped") or one.get("failed") or ""]
+            for one in self.results["models"]
+        )
+        return str(html_table(repr(self), [["model", self.results["unit"], ""], *rows]))
+
     @property
     def recommended(self) -> str | None:
         """The name of the simplest model that is as good as the best."""
@@ -57,6 +69,10 @@ class Comparison:
         if chosen is None:
             raise BundleError(f"No model of {self.out} could be judged.")
         return load(self.out / "models" / chosen)
+
+
+def _figure(value: object) -> str:
+    return f"{value:.4f}" if isinstance(value, float) else ""
 
 
 def compare(
@@ -103,7 +119,8 @@ def compare(
     compared = Compared(prepared, {name: examine(one.data, one.codecs) for name, one in prepared.items()})
     race = Race(folder, rungs, plan.budget, not models or "mix" in models, watch, compared.unit, began)
     forecasts = cost_forecasts(race, compared)
-    watch({"rungs": [rung.name for rung in rungs], "forecasts": forecasts, "budget": plan.budget})
+    told = {"forecasts": forecasts, "budget": plan.budget, "unit": compared.unit}
+    watch({"rungs": [rung.name for rung in rungs], **told})
     race.measure(YARDSTICKS, lambda: yardsticks(next(iter(prepared.values())), plan.budget))
     race.run()
     words = command or f"chainrule compare {' '.join(plan.data)} --budget {budget} -o {folder}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from chainrule.choose.markup import (
+from chainrule.draw.markup import (
     NOTHING,
     Html,
     bits,
@@ -22,7 +22,7 @@ from chainrule.choose.markup import (
     tag,
     text,
 )
-from chainrule.choose.plots import DECADES, SIZES, Box, Frame, amount, brief, crest, labels, path, plottable
+from chainrule.draw.plots import DECADES, SIZES, Box, Frame, amount, brief, crest, labels, path, plottable
 
 COLOURS = 10  # classes k0 … k9 of the style sheet
 TIMES = [0.001, 0.01, 0.1, 1.0, 10.0, 60.0, 180.0, 600.0, 1800.0, 3600.0, 36000.0, 360000.0, *DECADES[19:]]

@@ -12,6 +12,7 @@ import numpy as np
 
 from chainrule.bundle import Bundle
 from chainrule.choose.plan import by_bytes, chosen_on, judged_on
+from chainrule.choose.scored import Scorer
 from chainrule.data.corpus import Corpus
 from chainrule.data.dataset import Prepared
 from chainrule.judge.bootstrap import blocks
@@ -44,21 +45,20 @@ class Choice:
     )
 
 
-def judged(bundle: Bundle, prepared: Prepared, seed: int, spelling: bool = False) -> Judged:
+def judged(bundle: Bundle, prepared: Prepared, seed: int, scorer: Scorer, spelling: bool = False) -> Judged:
     """How well and how fast a model predicts, and samples of it; with `spelling`, what its codec cannot write down
     is paid for by the byte.
     """
     test = judged_on(prepared)
-    began = time.perf_counter()
-    logs = bundle.model.score_ids(test.ids)
-    scoring = time.perf_counter() - began
+    scored = scorer(test.ids)
+    logs = scored.logs
     perplexity = _power(float(_bits(test, logs).sum()) / max(1, test.symbols))
     bits, sizes = _cases(prepared, test, logs, spelling)
     began = time.perf_counter()
     samples, written = samples_of(bundle, seed)
     facts = {
         "perplexity": perplexity,
-        "score_per_second": test.symbols / max(scoring, 1e-9),
+        "score_per_second": test.symbols / max(scored.seconds, 1e-9),
         "write_per_second": written / max(time.perf_counter() - began, 1e-9),
         "samples": samples,
         "surprise": _surprise(bundle, test.ids, logs),
@@ -67,14 +67,14 @@ def judged(bundle: Bundle, prepared: Prepared, seed: int, spelling: bool = False
     return Judged(bits, sizes, facts)
 
 
-def choice(bundle: Bundle, prepared: Prepared, spelling: bool = False) -> Choice:
+def choice(bundle: Bundle, prepared: Prepared, scorer: Scorer, spelling: bool = False) -> Choice:
     """What decides about a model: its task's own figure on the validation part.
 
     Bits are told in the unit of the report, so that codecs can be compared.
     """
     task, corpus = bundle.task, chosen_on(prepared)
     if task.figure == "bits_per_symbol":
-        bits, sizes = _cases(prepared, corpus, bundle.model.score_ids(corpus.ids), spelling)
+        bits, sizes = _cases(prepared, corpus, scorer(corpus.ids).logs, spelling)
         value = float(bits.sum() / sizes.sum())
         return Choice(value, value, (bits, sizes))
     part = prepared.valid or prepared.test
@@ -153,7 +153,8 @@ def _surprise(bundle: Bundle, ids: np.ndarray, logs: np.ndarray) -> dict[str, An
 def _values(bundle: Bundle, prepared: Prepared) -> dict[str, Any] | None:
     """How near forecasts of numbers come; None for other data."""
     from chainrule.codecs.numbers import parse
-    from chainrule.judge.forecast import forecast_score, season
+    from chainrule.judge.forecast import forecast_score
+    from chainrule.seasons import season
 
     bins, data = prepared.codec.bins, prepared.data
     if bins is None or data.test is None:
@@ -162,7 +163,8 @@ def _values(bundle: Bundle, prepared: Prepared) -> dict[str, Any] | None:
     held = [parse(texts) for texts in data.test[data.main]()]
     every = season(np.concatenate([one for one, _ in learnt]), np.concatenate([two for _, two in learnt]))
     truth = np.concatenate([one for one, _ in held])
-    found = forecast_score(bundle.model, judged_on(prepared).ids, truth, bins, every)
+    base = bins.level.before(truth, np.concatenate([two for _, two in held]))
+    found = forecast_score(bundle.model, judged_on(prepared).ids, truth, bins, every, base)
     return {
         "mae": found.mae,
         "coverage": found.coverage,

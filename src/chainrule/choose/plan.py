@@ -143,6 +143,6 @@ def chosen_on(prepared: Prepared) -> Corpus:
 
 
 def judged_on(prepared: Prepared) -> Corpus:
-    """The part that nobody learns from."""
+    """The part that no model learns from."""
     assert prepared.test is not None
     return prepared.test.main

@@ -20,17 +20,17 @@ from chainrule.errors import Stopped
 from chainrule.store.files import write_text
 from chainrule.train.checkpoint import FILE as CHECKPOINT
 
-FINISHING = 0.03  # share of the time for putting everything together
+FINISHING = 0.02  # share of the time for putting everything together
 COUNTING = 0.05  # share that counting is expected to take, before it is known
-CURVE, COUNTED_CURVE = 0.05, 0.04  # shares that learning curves may take, of what learns and of what counts
+CURVE, COUNTED_CURVE = 0.03, 0.03  # shares that learning curves may take, of what learns and of what counts
 HALVES = 3  # sizes of a learner's curve, each with half of the data of the next, and half of the time
 SHORTEST_PART = 2.0  # seconds for the smallest of them
 STARTS, USUAL_JUDGING = 1.0, 2.0  # seconds in which a process starts, and a model is judged
 ADAPTING = {"neural cache": 4.0, "dynamic evaluation": 100.0}  # what trying one takes, in times of judging
-ADAPTED = 0.04  # share of the time that one of them may take
+ADAPTED = 0.03  # share of the time that one of them may take
 LEAST = 4.0  # seconds below which a process has started before its time is over
 PATIENCE = 60.0  # seconds beyond its share after which a process is stopped
-CLOCK, FOLDERS = "seconds.txt", ("jobs", "found", "models", "runs")
+CLOCK, FOLDERS = "seconds.txt", ("jobs", "found", "models", "runs", "scores")
 
 
 @dataclass
@@ -108,10 +108,10 @@ class Race:
             for rung in going:
                 self._turn(log, number, rung, seconds)
             keep = counts[number] if number < len(counts) else 1
-            going = self._go_on(log, number, keep, going)
+            going = self._next_round(log, number, keep, going)
         self._win(log, learners)
 
-    def _go_on(self, log: Log, number: int, keep: int, going: Sequence[Rung]) -> list[Rung]:
+    def _next_round(self, log: Log, number: int, keep: int, going: Sequence[Rung]) -> list[Rung]:
         """Decide about a round, tell it, and give those that continue."""
         told = {turn.name: turn for turn in log.decide(number, keep, self.unit)}
         for name, turn in told.items():
@@ -191,7 +191,7 @@ class Race:
         judging = self._judging(best)
         tested = sum(1 for rung in learners if "bits" not in (self.found(rung.name) or {})) - 1
         adapting = sum(ADAPTING[one] * judging for one in self._ways(judging))
-        mixing = STARTS + 2 * judging + adapting if self.mixing else 0.0
+        mixing = 2 * STARTS + adapting if self.mixing else 0.0
         return max(0, tested) * judging / 2 + mixing + self._curve_seconds()
 
     def _judging(self, best: Rung | None) -> float:

@@ -10,11 +10,12 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import Any
 
-from chainrule.choose import markup, surprise, tables, timeline
+from chainrule.choose import surprise, tables, timeline
 from chainrule.choose.figures import Curve, colour, learning, quality
-from chainrule.choose.markup import NOTHING, Html, joined, listed, mapping, mappings, number, shown, tag, text
 from chainrule.choose.rounds import NOT_STARTED
 from chainrule.choose.tables import ModelRow, finished, models, title
+from chainrule.draw import markup
+from chainrule.draw.markup import NOTHING, Html, joined, listed, mapping, mappings, number, shown, tag, text
 
 SAMPLES = 4  # of each model
 LETTERS = 1500  # of each sample
@@ -35,7 +36,7 @@ class Section:
 
 
 def page(results: Mapping[str, Any]) -> str:
-    """All results of a comparison as one HTML text; parts that are missing are left out politely."""
+    """All results of a comparison as one HTML text; sections without results are left out."""
     sections = [section for section in (part(results) for part in PARTS) if section.content]
     style, script = _file("page.css"), _file("page.js")
     filled = {
@@ -134,7 +135,7 @@ def leaderboard(results: Mapping[str, Any]) -> Section:
     """Every model with its figures."""
     table = tables.leaderboard(results, _unit(results))
     note = (
-        "In the order of the validation part, which decides; figures are of the test part, which nobody learnt from. ",
+        "In the order of the validation part, which decides; figures are of the test part, which no model has seen. ",
         "Bars are 95 % intervals over its sequences. Differences are paired, sequence by sequence; one with ≈ could ",
         "be chance. Speeds are in symbols.",
     )

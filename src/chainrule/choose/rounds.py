@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from chainrule.choose.markup import duration
 from chainrule.config import to_json
+from chainrule.draw.markup import duration
 from chainrule.store.files import write_text
 from chainrule.store.manifest import read_json
 
@@ -22,7 +22,7 @@ SHORTEST = (
 )
 STARTS, SLOWER = 1.5, 2.0  # seconds until a learner's first step; or so many times those of one that counts
 STARTING = 0.4  # share of the time that first rounds take at most: where it is short, fewer families start
-FIRST, LATER = 0.2, 0.15  # shares of the time for the first round, and for each one between it and the last
+FIRST, LATER = 0.15, 0.1  # shares of the time for the first round, and for each one between it and the last
 ROUNDS = "rounds.json"
 NOT_STARTED = "not started"
 DROPPED, CONTINUES, WON, FAILED = "dropped", "continues", "won", "failed"

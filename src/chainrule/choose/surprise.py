@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from chainrule.choose.markup import NOTHING, Html, block, joined, listed, mapping, number, shown, tag, text
+from chainrule.draw.markup import NOTHING, Html, block, joined, listed, mapping, number, shown, tag, text
 
 LEVELS = 10  # classes l0 … l9 of the style sheet
 STEPS = 5  # classes u1 … u5 where the upper model was less surprised, w1 … w5 where the lower one was

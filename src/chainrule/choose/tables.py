@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from chainrule.choose import markup
 from chainrule.choose.figures import colour
-from chainrule.choose.markup import NOTHING, Html, joined, mapping, mappings, number, shown, tag, text
-from chainrule.choose.plots import Scale, bar, crest, plottable
 from chainrule.choose.rounds import NOT_STARTED
+from chainrule.draw import markup
+from chainrule.draw.markup import NOTHING, Html, joined, mapping, mappings, number, shown, tag, text
+from chainrule.draw.plots import Scale, bar, crest, plottable
 
 BAR = 84.0  # pixels an interval may take
 
@@ -135,8 +135,8 @@ COSTS = (
     FigureColumn("memory", of("memory_bytes"), markup.size),
     FigureColumn("parameters", of("parameters"), markup.count),
     FigureColumn("on disk", of("file_bytes"), markup.size),
-    FigureColumn("scores / s", of("score_per_second"), markup.count),
-    FigureColumn("writes / s", of("write_per_second"), markup.count),
+    FigureColumn("scored symbols / s", of("score_per_second"), markup.count),
+    FigureColumn("generated symbols / s", of("write_per_second"), markup.count),
 )
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from chainrule.choose import markup
-from chainrule.choose.markup import NOTHING, Html, mappings, number, shown, tag, text
 from chainrule.choose.rounds import CONTINUES, DROPPED, FAILED, WON
 from chainrule.choose.tables import key, table
+from chainrule.draw import markup
+from chainrule.draw.markup import NOTHING, Html, mappings, number, shown, tag, text
 
 WIDTH, HEIGHT = 240.0, 12.0  # pixels of a bar
 KINDS = {CONTINUES: "going", DROPPED: "gone", WON: "won", FAILED: "gone"}

@@ -24,14 +24,16 @@ from chainrule.bundle import Bundle, load
 from chainrule.choose.ladder import Rung, title
 from chainrule.choose.measure import JUDGING, Peak, choice, judged
 from chainrule.choose.plan import RacePlan, chosen_on, judged_on, opened, rate
+from chainrule.choose.scored import Mixing, Reading, Scorer
 from chainrule.config import to_json
 from chainrule.data.corpus import Corpus, Part
 from chainrule.data.dataset import Prepared
 from chainrule.errors import ChainruleError
 from chainrule.judge.score import LOG2, score_ids
+from chainrule.models.base import LanguageModel
 from chainrule.models.mix import Mix, best_weights
 from chainrule.progress import Meter, Step, quiet
-from chainrule.store.files import write_text
+from chainrule.store.files import MARK, write_text
 from chainrule.symbols import BOS, EOS
 from chainrule.train.budget import Timing
 from chainrule.train.checkpoint import seconds_before
@@ -124,12 +126,16 @@ class Work:
             bundle, path = load(self.out / "models" / name), self.out / "found" / f"{name}.json"
             found = json.loads(path.read_text(encoding="utf-8"))
             with _threads(found["threads"]):
-                told = self._tested(name, bundle)
+                told = self._tested(name, bundle, self._reading(name, bundle.model))
             write_text(path, to_json({**found, **told}, indent=2) + "\n")
 
-    def _tested(self, name: str, bundle: Bundle) -> dict[str, Any]:
+    def _reading(self, name: str, model: LanguageModel) -> Reading:
+        """The scores of a model, kept for mixes; saved again, it is another one."""
+        return Reading(model, name, self.out / "scores", self.out / "models" / name / MARK)
+
+    def _tested(self, name: str, bundle: Bundle, scorer: Scorer) -> dict[str, Any]:
         """Everything there is to say about a model on the test part."""
-        found = judged(bundle, self.prepared, self.plan.seed, self.spelling)
+        found = judged(bundle, self.prepared, self.plan.seed, scorer, self.spelling)
         np.save(self.out / "found" / f"{name}.npy", np.stack([found.bits, found.sizes]))
         return {"bits": float(found.bits.sum() / found.sizes.sum()), **found.facts}
 
@@ -169,19 +175,21 @@ class Work:
         threads = next((one["threads"] for one in parts if one["threads"]), None)
         valid = chosen_on(self.prepared)
         predicted, way = valid.ids != BOS, self.job["adapting"]
+        models, found = [bundle.model for bundle in bundles], list(self.job["parts"])
         with _threads(threads):
-            models = [bundle.model for bundle in bundles]
             if way:
-                models[0] = adapted_model(models[0], WAYS[way], valid.ids)
-            logs = [model.score_ids(valid.ids)[predicted] for model in models]
+                models[0], found[0] = adapted_model(models[0], WAYS[way], valid.ids), self.job["name"]
+            readings = [self._reading(name, model) for name, model in zip(found, models, strict=True)]
+            logs = [reading(valid.ids).logs[predicted] for reading in readings]
         model = Mix.of(models, best_weights(logs))
         names = zip(self.job["parts"], model.config.weights, strict=True)
         notes = ["weights: " + ", ".join(f"{name} {weight:.2f}" for name, weight in names)]
         notes += [f"{told(models[0])}: figures are of text in its order"] if way else []
-        card = {"notes": notes, "threads": threads}
+        card = {"parts": list(self.job["parts"]), "notes": notes, "threads": threads}
         learning = sum(part["seconds"] for part in parts)  # without them there would be nothing to mix
         bundle = Bundle.of(self.prepared.codec, model, card)
-        self._keep(self.job["name"], bundle, {}, time.monotonic() - self.began + learning)
+        scorer = Mixing(readings, model.config.weights)
+        self._keep(self.job["name"], bundle, {}, time.monotonic() - self.began + learning, scorer=scorer)
 
     def curve(self) -> None:
         """The curve of a model that learns: parts of the time as large as the parts of the data."""
@@ -217,6 +225,7 @@ class Work:
         facts: Mapping[str, Any],
         seconds: float,
         quick: Prepared | None = None,
+        scorer: Scorer | None = None,
     ) -> float:
         """Save a model that took so many `seconds`, and what there is to say about it; gives what is minimised.
 
@@ -225,9 +234,10 @@ class Work:
         family, settings = bundle.body.family, bundle.model.config.values()
         bundle.save(self.out / "models" / name, force=True)
         memory, began = self.peak.bytes, time.monotonic()
+        scorer = scorer or self._reading(name, bundle.model)
         with _threads(bundle.card.get("threads")):
-            chosen = choice(bundle, quick or self.prepared, self.spelling)
-            tested = {} if quick else self._tested(name, bundle)
+            chosen = choice(bundle, quick or self.prepared, scorer, self.spelling)
+            tested = {} if quick else self._tested(name, bundle, scorer)
         if chosen.cases is not None and not quick:
             np.save(self.out / "found" / f"{name}.valid.npy", np.stack(chosen.cases))
         told = {

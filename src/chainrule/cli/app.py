@@ -9,6 +9,7 @@ import typer
 
 from chainrule import __version__
 from chainrule.cli import (
+    anomalies,
     check,
     compare,
     complete,
@@ -18,6 +19,7 @@ from chainrule.cli import (
     export,
     fill,
     fit,
+    forecast,
     generate,
     import_,
     mix,
@@ -47,6 +49,8 @@ app.command("complete", cls=Verb)(complete.complete)
 app.command("fill", cls=Verb)(fill.fill)
 app.command("embed", cls=Verb)(embed.embed)
 app.command("rank", cls=rank.RankVerb)(rank.rank)
+app.command("forecast", cls=forecast.ForecastVerb)(forecast.forecast)
+app.command("anomalies", cls=anomalies.AnomaliesVerb)(anomalies.anomalies)
 app.command("check", cls=check.CheckVerb)(check.check)
 app.command("compare", cls=compare.CompareVerb)(compare.compare)
 app.command("mix", cls=ReadingVerb)(mix.mix)

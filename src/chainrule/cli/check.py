@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from chainrule.cli.arguments import Codec, Data, Test, Valid, check_named, sources
-from chainrule.cli.output import Json, Printer, Quiet, Verbose, number, seconds, size, table
+from chainrule.cli.output import Json, Printer, Quiet, Verbose, number, percent, seconds, size, table
 from chainrule.cli.settings import Groups, of_codec, of_data, understood
 from chainrule.cli.verb import Verb, typed
 
@@ -56,10 +56,20 @@ def describe(found: Check, forecast: Mapping[str, CostForecast]) -> str:
     parts = [
         f"parts: {found.how}",
         table(
-            ["part", "sequences", "symbols", "size", "unknown", "duplicates", "also in train"], _rows(found)
+            [
+                "part",
+                "sequences",
+                "symbols",
+                "size",
+                "unknown",
+                "unknown share",
+                "duplicates",
+                "also in train",
+            ],
+            _rows(found),
         ),
         f"{found.types:,} different symbols in train{_zipf(found)}",
-        "lengths in train\n" + _histogram(found.parts["train"]),
+        "sequences of train by length in symbols\n" + _histogram(found.parts["train"]),
         table(["to fit", "memory", "time"], _forecasts(forecast)),
     ]
     return "\n\n".join([*parts, *_warnings(found)])
@@ -80,7 +90,8 @@ def _rows(found: Check) -> list[list[str]]:
             number(part.sequences),
             number(part.symbols),
             size(part.bytes),
-            f"{part.unknown_rate:.2%}",
+            number(part.unknown),
+            percent(part.unknown_rate),
             number(part.duplicates),
             "" if name == "train" else number(part.leaked),
         ]

@@ -43,8 +43,8 @@ HEADER = [
     "file",
     "time",
     "memory",
-    "scores/s",
-    "generates/s",
+    "scored symbols/s",
+    "generated symbols/s",
 ]
 
 

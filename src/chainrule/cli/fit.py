@@ -14,7 +14,7 @@ import typer
 from chainrule.cli.arguments import Codec, Force, Out, Test, Valid, check_named, sources
 from chainrule.cli.fitted import summary, values
 from chainrule.cli.output import Json, Printer, Quiet, Verbose
-from chainrule.cli.settings import SPELLINGS, Groups, from_file, of_data, of_fit, of_training, understood
+from chainrule.cli.settings import SPELLINGS, Groups, from_file, of_fit, of_training, understood
 from chainrule.cli.verb import Verb, typed
 from chainrule.config import merged, read_toml
 from chainrule.errors import ConfigError
@@ -36,7 +36,7 @@ Task = Annotated[
 InitFrom = Annotated[
     Path | None,
     typer.Option(
-        "--from", metavar="MODEL", help="Go on from this trained model: same codec, same family, same sizes."
+        "--from", metavar="MODEL", help="Fine-tune this trained model: same codec, same family, same sizes."
     ),
 ]
 CodecFrom = Annotated[
@@ -82,17 +82,17 @@ class FitVerb(Verb):
         return _groups(_with_file(asked))
 
     def usual(self, asked: Mapping[str, str]) -> Groups:
-        return (
-            self.groups(asked)
-            if {"model", "init_from"} & _with_file(asked).keys()
-            else {**of_training(), **of_data()}
-        )
+        """Without a model, those of the default one, and of training for all that learn by gradient."""
+        if {"model", "init_from"} & _with_file(asked).keys():
+            return self.groups(asked)
+        (title, own), *others = self.groups(asked).items()
+        return {f"{title}, the default": own, **of_training(), **dict(others)}
 
 
 def _groups(told: Mapping[str, str]) -> Groups:
     if "init_from" not in told:
         return of_fit(told.get("model", USUAL), told.get("task"), told.get("codec"))
-    from chainrule.bundle import read_config
+    from chainrule.saved import read_config
 
     found = read_config(Path(told["init_from"]))
     return of_fit(found["family"], found["task"]["name"])
@@ -130,10 +130,12 @@ def fit(
 ) -> None:
     """Train a model on your data and save it.
 
-    Every setting is a flag. All of them for one family, with their defaults:
-    chainrule fit --model lstm --help
+    Every setting is a flag. Without --model, this help shows the settings of the default model, ngram.
+    Those of another family, with their defaults: chainrule fit --model lstm --help
 
-    Sizes, codec and learning rate that are not given are chosen for the data and the budget, and reported.
+    All families: chainrule models
+
+    A default of "chosen" is chosen for the data and the budget, and reported. So is the codec.
     """
     from chainrule.store.files import check_free
     from chainrule.train.fit import ask
@@ -179,7 +181,8 @@ def _fit(
     from chainrule.train.fit import fit as train
 
     run = out.with_name(out.name + ".run")  # beside the model: the checkpoints that --resume continues from
-    bundle = train(source, run=run, timing=Timing(Stopwatch(began), leaving=LEAVING), **options)
+    timing = Timing(Stopwatch(began), leaving=LEAVING)
+    bundle = train(source, run=run, force=force, timing=timing, **options)
     for note in bundle.card.get("notes", ()):
         output.note(note)
     if os.environ.get("RANK", "0") != "0":  # one of several processes of torchrun; the first one saves

@@ -34,7 +34,7 @@ def _bytes(bundle: Bundle) -> int:
 
 
 def _adapted(bundle: Bundle) -> dict[str, Any]:
-    """Of a model that went on from another: figures on old and new text, before and after."""
+    """Of a fine-tuned model: figures on old and new text, before and after."""
     texts = bundle.card.get("adapted", {}).get("figures", {})
     return {f"{text}, {when}": one for text, both in texts.items() for when, one in both.items()}
 

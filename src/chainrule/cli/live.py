@@ -17,13 +17,14 @@ class LiveTable:
     """The state of every model, as its process reports it."""
 
     budget: float = 0.0  # seconds
+    unit: str = "bits"  # of the figures
     rows: dict[str, list[str]] = field(default_factory=dict)  # state, bits, time
     began: float = field(default_factory=time.monotonic)
 
     def see(self, event: Mapping[str, Any]) -> None:
         """One thing that happened."""
         if "rungs" in event:
-            self.budget = event["budget"]
+            self.budget, self.unit = event["budget"], event["unit"]
             self.rows = {name: _waits(event["forecasts"].get(name)) for name in event["rungs"]}
             return
         self.rows[event["name"]] = _cells_of(event)
@@ -68,7 +69,9 @@ class Lines(LiveTable):
 
     def show(self, event: Mapping[str, Any]) -> None:
         if event.keys() & {"began", "done", "failed", "decided"}:
-            words = ", ".join(cell for cell in self.rows[event["name"]] if cell)
+            state, figure, taken = self.rows[event["name"]]
+            cells = [state, f"{figure} {self.unit}" if figure else "", taken]
+            words = ", ".join(cell for cell in cells if cell)
             print(f"{seconds(self.passed):>8}  {event['name']}: {words}", file=sys.stderr, flush=True)
 
 
@@ -83,7 +86,7 @@ class Live(LiveTable):
         from rich.table import Table
 
         title = f"comparing: {seconds(self.passed)} of {seconds(self.budget)}"
-        drawn = Table("model", "", "bits", "time", box=None, title=title, title_justify="left")
+        drawn = Table("model", "", self.unit, "time", box=None, title=title, title_justify="left")
         for name, cells in self.rows.items():
             drawn.add_row(name, *cells)
         self.screen.update(drawn, refresh=True)

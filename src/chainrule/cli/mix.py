@@ -43,9 +43,15 @@ def mix(
     output = Printer(json, quiet, verbose)
     began = time.perf_counter()
     adapt, reading = divided(typed(context))
-    bundle = make([load(model) for model in models], valid, adapt, **reading)
+    bundle = make([load(model) for model in models], valid, adapt, _names(models), **reading)
     bundle.save(out, force)
     took = time.perf_counter() - began
     for note in bundle.card["notes"]:
         output.note(note)
     output.result(values(bundle, out, took), summary(bundle, out, took))
+
+
+def _names(folders: list[Path]) -> list[str]:
+    """Models by their folders: the last part of the path, or all of it where two would be alike."""
+    short = [folder.resolve().name for folder in folders]
+    return [name if short.count(name) == 1 else str(path) for name, path in zip(short, folders, strict=True)]

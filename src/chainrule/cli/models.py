@@ -69,7 +69,8 @@ def _option(title: str, setting: Setting) -> dict[str, Any]:
         "group": title,
         "flag": setting.flag,
         "help": setting.help,
-        "default": setting.default,
+        "default": None if setting.chosen else setting.default,
+        "chosen": setting.chosen,
         "choices": list(setting.choices),
     }
 
@@ -85,4 +86,4 @@ def _help(name: str, groups: Groups) -> str:
 
 def _row(setting: Setting) -> list[str]:
     choices = f" ({', '.join(setting.choices)})" if setting.choices else ""
-    return [setting.flag, default_of(setting.default) or "-", setting.help + choices]
+    return [setting.flag, default_of(setting) or "-", setting.help + choices]

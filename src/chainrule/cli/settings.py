@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from chainrule.aliases import our_names, our_spelling
+from chainrule.aliases import hinted, our_names, our_spelling, words_for
 from chainrule.cli.output import Printer
 from chainrule.config import Config, Setting, flag, flattened, merged, read_toml, settings
 from chainrule.errors import ConfigError, suggest
-from chainrule.flags import called_here, check_any, nested
+from chainrule.flags import called_here, check_any, name_of, nested
 
 Groups = Mapping[str, Sequence[Setting]]
 COLUMN = Setting(
@@ -127,14 +127,16 @@ def owner(word: str, own: Collection[str]) -> str:
 
     `own` are the flags of the verb: one that has no --model is not told to add one.
     """
-    plain = word.removeprefix("--").replace("-", "_")
-    wanted = [flag(one) for one in (plain, *our_names(plain))]
+    name = name_of(word)
+    tried = hinted(name)  # a word for one of our settings that is not understood, only suggested
+    wanted = [flag(one) for one in (name, *our_names(name), *tried)]
+    named = f"There is no option {word}. {flag(tried[0])}" if tried else word
     for kind, names in _owners(wanted):
         if names and f"--{kind}" in own:
             if len(names) == 1:
-                return f"{word} is a setting of the {kind} {names[0]}. Add --{kind} {names[0]}."
+                return f"{named} is a setting of the {kind} {names[0]}. Add --{kind} {names[0]}."
             found = f"{', '.join(names[:-1])} and {names[-1]}"
-            return f"{word} is a setting of the {kind}s {found}. Choose one with --{kind}."
+            return f"{named} is a setting of the {kind}s {found}. Choose one with --{kind}."
     return ""
 
 
@@ -178,7 +180,9 @@ def _called_here(path: Path, name: str, known: Collection[str], output: Printer)
     flags = {flag(one): one for one in known}
     ours = called_here(flag(name), flags)
     if ours is None:
-        raise ConfigError(f"{path} has an unknown setting {name!r}. {suggest(name, known)}".rstrip())
+        raise ConfigError(
+            f"{path} has an unknown setting {name!r}. {suggest(name, known, words_for(known))}".rstrip()
+        )
     output.note(f"note: {name} is called {flags[ours]} here")
     return flags[ours]
 
@@ -190,8 +194,9 @@ def _check(path: Path, found: Sequence[Setting], value: Any) -> None:
         raise ConfigError(f"{path}: {found[0].name}: {error}") from error
 
 
-def default_of(value: Any) -> str:
+def default_of(setting: Setting) -> str:
     """A default for people; an empty text where there is none."""
+    value = "chosen" if setting.chosen else setting.default
     if isinstance(value, bool):
         return "on" if value else "off"
     return "" if value is None or value == () else str(value)

@@ -11,6 +11,7 @@ from chainrule.cli.output import Json, Printer, Quiet, Verbose, number, size
 from chainrule.cli.saved import Saved
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from chainrule.bundle import Bundle
@@ -28,7 +29,13 @@ def show(
 
     bundle = load(model, verify=verify)
     facts = _facts(bundle) | ({"verified": True} if verify else {})
-    Printer(json, quiet, verbose).result(facts, "\n".join([_described(model, facts), *of_parts(bundle)]))
+    Printer(json, quiet, verbose).result(
+        facts, "\n".join([_described(model, facts, bundle.task.loss_unit), *of_parts(bundle)])
+    )
+
+
+HIDDEN = ("vocab_size", "suppressed")
+UNITS = {"seconds": "s", "bytes": "bytes", "log2prob": "bits"}  # of figures whose names do not say it
 
 
 def _facts(bundle: Bundle) -> dict[str, Any]:
@@ -43,13 +50,13 @@ def _facts(bundle: Bundle) -> dict[str, Any]:
     }
 
 
-def _described(model: Path, facts: dict[str, Any]) -> str:
+def _described(model: Path, facts: dict[str, Any], unit: str) -> str:
     rows = [
         ("model", str(model)),
         ("task", facts["task"]["name"]),
         *_plain(facts["task"]["settings"]),
         ("family", facts["family"]),
-        *_plain(facts["model"], skip=("vocab_size", "suppressed")),
+        *_model(facts["model"], facts["card"].get("parts")),
         *_part("head", facts["head"]),
         *(row for role, one in facts["codecs"].items() for row in _part(f"codec of {role}", one)),
         ("vocab_size", f"{facts['vocab_size']:,} ids"),
@@ -58,11 +65,23 @@ def _described(model: Path, facts: dict[str, Any]) -> str:
             ("array " + name, f"{tuple(one['shape'])} {one['dtype']}")
             for name, one in facts["arrays"].items()
         ),
-        *_plain(facts["card"]),
+        ("card", ""),
+        *_plain(_with_unit(facts["card"], unit)),
         *([("files", "verified: every byte is as it was saved")] if facts.get("verified") else []),
     ]
     width = 2 + max(len(name) for name, _ in rows)
     return "\n".join(f"{name:{width}}{value}".rstrip() for name, value in rows)
+
+
+def _with_unit(card: dict[str, Any], unit: str) -> dict[str, Any]:
+    """Losses of a training are told with their unit; of all validations, the first and the last one."""
+    told, training, history = dict(card), card.get("training", {}), card.get("history")
+    if "best" in training:
+        told["training"] = training | {"best": f"{number(training['best'])} {unit}"}
+    if history:
+        first, last = (number(line["valid"]) for line in (history[0], history[-1]))
+        told["history"] = f"{len(history)} validations, {first} to {last} {unit} (all of them: --json)"
+    return told
 
 
 def _part(title: str, part: dict[str, Any] | None) -> list[tuple[str, str]]:
@@ -70,22 +89,42 @@ def _part(title: str, part: dict[str, Any] | None) -> list[tuple[str, str]]:
     return [] if part is None else [(title, part["name"]), *_plain(part["config"])]
 
 
-def _plain(values: dict[str, Any], skip: tuple[str, ...] = (), before: str = "  ") -> list[tuple[str, str]]:
-    """Settings and figures as lines, what is inside others set in."""
+def _model(config: dict[str, Any], names: Sequence[str] | None) -> list[tuple[str, str]]:
+    """Settings of a model; of an ensemble, those of every part under its name."""
+    if "parts" not in config:
+        return _plain(config)
+    called = names or [f"model {at}" for at in range(1, len(config["parts"]) + 1)]
     rows: list[tuple[str, str]] = []
-    for name, value in values.items():
-        if name in skip:
-            continue
-        if isinstance(value, dict):
-            rows += [(before + name, ""), *_plain(value, skip, before + "  ")]
-        else:
-            rows.append((before + name, number(value) if isinstance(value, float) else _cell(value)))
+    for name, part, weight in zip(called, config["parts"], config["weights"], strict=True):
+        rows.append((f"  {name}", f"{part['family']}, weight {weight:.3f}"))
+        rows += _plain(part["config"], "    ")
     return rows
+
+
+def _plain(values: dict[str, Any], before: str = "  ") -> list[tuple[str, str]]:
+    """Settings and figures as lines, what is inside others set in."""
+    return [row for name, value in values.items() if name not in HIDDEN for row in _rows(name, value, before)]
+
+
+def _rows(name: str, value: Any, before: str) -> list[tuple[str, str]]:
+    """One of them: a line, a line for each of several texts, or all that is inside it."""
+    if isinstance(value, dict) and value.keys() == {"family", "config"}:
+        return [(before + name, value["family"]), *_plain(value["config"], before + "  ")]
+    if isinstance(value, dict):
+        return [(before + name, ""), *_plain(value, before + "  ")]
+    if isinstance(value, list) and value and all(isinstance(one, str | dict) for one in value):
+        return [(before + name if not at else "", _cell(one)) for at, one in enumerate(value)]
+    unit = UNITS.get(name, "") if isinstance(value, int | float) and not isinstance(value, bool) else ""
+    return [(before + name, f"{_cell(value)} {unit}".rstrip())]
 
 
 def _cell(value: Any) -> str:
     if isinstance(value, list | tuple):
-        return ("; " if isinstance(value, list) else ",").join(map(str, value)) or "-"
+        return ("; " if isinstance(value, list) else ",").join(map(_cell, value)) or "-"
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_cell(one)}" for name, one in value.items())
     if isinstance(value, bool):
         return "on" if value else "off"
+    if isinstance(value, float):
+        return number(value)
     return "-" if value is None else str(value)

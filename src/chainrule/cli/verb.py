@@ -9,11 +9,11 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
-from chainrule.aliases import VERBS
+from chainrule.aliases import SLIP, VERBS, hinted
 from chainrule.cli.settings import Groups, default_of, of_adapting, of_data, owner
-from chainrule.config import Setting
+from chainrule.config import Setting, flag
 from chainrule.errors import ConfigError, near, suggest
-from chainrule.flags import UnknownFlag, called_here, read_flags
+from chainrule.flags import UnknownFlag, called_here, name_of, read_flags
 
 GROUPS, TYPED = "chainrule.groups", "chainrule.typed"
 KINDS = {
@@ -25,7 +25,6 @@ KINDS = {
     "list[str]": "TEXT",
 }
 PLAIN: dict[str, Callable[[Any], Any]] = {str(str): str, "list[str]": str, str(Path): Path, str(bool): bool}
-SLIP = 0.8  # how much a misspelt flag is like the right one; others are looked for among all families
 HELP, QUIET = {"-h", "--help"}, {"-q", "--quiet", "-qv", "-vq"}
 
 
@@ -132,12 +131,13 @@ def typed(context: Any) -> dict[str, Any]:
 def _explained(error: UnknownFlag, known: Sequence[str]) -> str:
     """Whose a flag is; nothing for a slip of the finger, or where a group has it."""
     grouped = any(one.endswith(f".{error.word[2:]}") for one in known)
-    return "" if grouped or near(error.word, known, SLIP) else owner(error.word, known)
+    suggested = any(flag(one) in known for one in hinted(name_of(error.word)))
+    return "" if grouped or suggested or near(error.word, known, SLIP) else owner(error.word, known)
 
 
 def _help(setting: Setting) -> tuple[str, str]:
     """A setting as a line of help."""
-    default = default_of(setting.default)
+    default = default_of(setting)
     told = setting.help + (f"  [default: {default}]" if default else "")
     if setting.switch:
         return f"{setting.flag} / --no-{setting.flag.removeprefix('--')}", told
@@ -155,6 +155,7 @@ class Verbs(TyperGroup):
         name = args[0]
         if name in self.commands or name.startswith("-"):
             return super().resolve_command(ctx, args)
-        meant = VERBS.get(name.lower())
-        advice = f"Did you mean {meant!r}?" if meant in self.commands else suggest(name, self.commands)
+        advice = suggest(
+            name, self.commands, {one: ours for one, ours in VERBS.items() if ours in self.commands}
+        )
         raise ConfigError(f"There is no command {name!r}. {advice} Try: {ctx.command_path} --help")

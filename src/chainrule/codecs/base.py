@@ -15,7 +15,7 @@ import numpy as np
 
 from chainrule.config import Config
 from chainrule.errors import CodecError
-from chainrule.symbols import BOS, FIRST, MASK, PAD, SPECIALS
+from chainrule.symbols import BOS, FIRST, MASK, PAD, SPECIALS, UNK
 
 if TYPE_CHECKING:
     from chainrule.codecs.numbers import Bins
@@ -174,6 +174,7 @@ class Codec(ABC):
     joins_rows: ClassVar[bool] = (
         False  # a symbol is a whole value: the rows of a table's column make one sequence
     )
+    keeps_gaps: ClassVar[bool] = False  # an empty cell is a missing value, which keeps its place
     letters: ClassVar[bool] = False  # symbols are no more than letters: a useful context has many of them
     spells: ClassVar[bool] = True  # symbols spell text, so that bits can be told per byte
     glue: ClassVar[str] = ""  # what `decode` puts between two symbols
@@ -183,6 +184,28 @@ class Codec(ABC):
     @abstractmethod
     def size(self) -> int:
         """How many ids there are, special ones included."""
+
+    @property
+    def gap(self) -> int | None:
+        """The id of a missing value, where there is one."""
+        return None
+
+    def tail(self, chances: np.ndarray, ids: np.ndarray, values: np.ndarray | None) -> np.ndarray:
+        """How probable (n,) something at least as unusual as each id (n,) was, given the chances (n, V) of all ids.
+
+        `values` (n,) are the numbers that became these ids, where they are numbers.
+        """
+        found: np.ndarray = chances[np.arange(len(ids)), ids]
+        return found
+
+    def missing(self, ids: np.ndarray) -> int:
+        """How many values are missing among these whole sequences."""
+        return 0
+
+    @property
+    def unwritten(self) -> tuple[int, ...]:
+        """Ids that stand for something in data, and that generated texts do not have unless asked."""
+        return (UNK,)
 
     @property
     def suppressed(self) -> tuple[int, ...]:

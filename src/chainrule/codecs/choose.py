@@ -1,4 +1,4 @@
-"""Which codec suits the data, when nobody said.
+"""Which codec suits the data, if none is given.
 
 Looked at is the beginning of the data; the first rule that holds decides:
 1. bytes objects that are no UTF-8 (a file of them is refused:   -> bytes
@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chainrule.codecs.base import UNIT, Texts
-from chainrule.codecs.numbers import is_number
+from chainrule.codecs.numbers import is_missing, is_number
 from chainrule.errors import DataError
 
 LOOKED = 1 << 20  # bytes
@@ -76,6 +76,7 @@ def _check_events(events: Sequence[bytes]) -> None:
 
 def _numbers(values: Sequence[bytes]) -> Choice | None:
     """Numbers, if nearly all values are, and they are too many for names of states."""
+    values = [value for value in values if not is_missing(value)]
     different = {value for value in set(values) if is_number(value)}
     found = sum(value in different for value in values)
     if len(different) <= FEW or found < MOST * len(values):

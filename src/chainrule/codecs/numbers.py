@@ -1,4 +1,9 @@
-"""Numbers: quantised real values, each as the bin it falls into, with the way back to a value and its interval."""
+"""Numbers: quantised real values, each as the bin it falls into, with the way back to a value and its interval.
+
+Three more symbols follow the bins: a value below all that were seen in training, one above them, and a missing value
+(NaN, NA, null, an empty cell), which keeps its place in the sequence. No model has seen the first two, so they surprise
+every one.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +20,14 @@ from chainrule.codecs.registry import register
 from chainrule.codecs.typed import CommaSeparated
 from chainrule.codecs.vocabulary import read_facts
 from chainrule.config import option
-from chainrule.errors import CodecError
+from chainrule.errors import CodecError, ConfigError
+from chainrule.seasons import Level, best_level
 from chainrule.symbols import BOS, EOS, FIRST, MASK, PAD, UNK
 
 FILE = "bins.json"
 LARGEST = 1e150  # squares of values must be finite
+MISSING = frozenset(b"nan -nan na n/a #n/a #na <na> null none".split())  # in lower case, as pandas reads them
+FAR = 0.5  # of the width of all bins but the outermost: values so far beyond these have bins of their own
 SAMPLE = 1 << 22  # most values kept for finding quantiles; beyond, every second one is dropped
 
 
@@ -27,12 +35,24 @@ SAMPLE = 1 << 22  # most values kept for finding quantiles; beyond, every second
 class NumbersConfig(CodecConfig):
     """Settings of the numbers codec."""
 
-    bins: int = option(64, "number of bins, at most", low=1, high=1_000_000)
+    bins: int = option(
+        64, "number of bins, at most; two more where some values lie far out", low=1, high=1_000_000
+    )
     how: str = option(
         "quantile",
         "quantile: bins hold equally many values; uniform: bins are equally wide",
         choices=("quantile", "uniform"),
     )
+    difference: str = option(
+        "0",
+        "differencing: bins hold the change since so many values before, such as 1, or a season; 0: the values "
+        "themselves; auto: the distance from a smoothed level, by season if the data show one, if that is smaller",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.difference != "auto" and not self.difference.isdigit():
+            raise ConfigError(f"--difference is 0, 1, 2, … or auto, not {self.difference!r}.")
 
 
 @dataclass(frozen=True)
@@ -43,26 +63,59 @@ class Bins:
     values: tuple[float, ...]  # bins
     mean: float
     deviation: float
+    lag: int = 0  # values are distances from the level this many steps before
+    weight: float = 1.0  # of the last value in that level
+
+    @property
+    def level(self) -> Level:
+        """What is taken from a value before it is put into a bin."""
+        return Level(self.lag, self.weight)
 
 
 @register("numbers")
 class Numbers(CommaSeparated):
-    """Symbols separated by UNIT or white space; values beyond the seen range go to the outermost bins."""
+    """Symbols separated by UNIT or white space."""
 
     Config = NumbersConfig
     config: NumbersConfig
     joins_rows = True
+    keeps_gaps = True
     spells = False
     bins: Bins
 
     def __init__(self, config: NumbersConfig, bins: Bins) -> None:
         self.config = config
         self.bins = bins
-        self._edges, self._values = np.array(bins.edges), np.array(bins.values)
+        low, high = bins.edges[0], bins.edges[-1]
+        outside = (
+            min(low - bins.deviation, np.nextafter(low, -np.inf)),
+            max(high + bins.deviation, np.nextafter(high, np.inf)),
+        )
+        self._values = np.array([*bins.values, *outside, np.nan])  # (bins + 3,)
+        self._low = np.array([*bins.edges[:-1], -np.inf, high, np.nan])
+        self._high = np.array([*bins.edges[1:], low, np.inf, np.nan])
 
     @property
     def size(self) -> int:
         return FIRST + len(self._values)
+
+    @property
+    def below(self) -> int:
+        """The id of a value below all of training."""
+        return self.size - 3
+
+    @property
+    def above(self) -> int:
+        """The id of a value above all of training."""
+        return self.size - 2
+
+    @property
+    def gap(self) -> int:
+        return self.size - 1
+
+    @property
+    def unwritten(self) -> tuple[int, ...]:
+        return (UNK, self.below, self.above, self.gap)
 
     @property
     def suppressed(self) -> tuple[int, ...]:
@@ -71,23 +124,61 @@ class Numbers(CommaSeparated):
     @classmethod
     def learn(cls, blocks: Blocks, config: CodecConfig) -> Self:
         assert isinstance(config, NumbersConfig)
-        return cls(config, make_bins(_Summary().read(blocks), config))
+        level = found_level(blocks) if config.difference == "auto" else Level(int(config.difference))
+        return cls(config, make_bins(_Summary().read(blocks, level), config, level))
 
     def encode(self, texts: Texts) -> Encoded:
         values, lengths = parse(texts)
-        found = np.searchsorted(self._edges[1:-1], values, "right")  # (symbols,)
-        return Encoded(_framed((FIRST + found).astype(np.int32), lengths, texts))
+        values = values - self.bins.level.before(values, lengths)
+        edges = self.bins.edges
+        found = FIRST + np.searchsorted(edges[1:-1], values, "right")  # (symbols,)
+        found[values < edges[0]] = self.below
+        found[values > edges[-1]] = self.above
+        found[np.isnan(values)] = self.gap
+        return Encoded(_framed(found.astype(np.int32), lengths, texts))
+
+    def tail(self, chances: np.ndarray, ids: np.ndarray, values: np.ndarray | None) -> np.ndarray:
+        """Of a value that of all on its side that are as far out, doubled; half of its own bin counts.
+
+        In the outermost bins and beyond them it falls exponentially with the distance, by the scale of the others.
+        """
+        assert values is not None
+        order = [self.below, *range(FIRST, self.below), self.above]  # from small to large
+        given = chances[:, order] / np.maximum(1e-300, 1.0 - chances[:, [self.gap]])  # (n, bins + 2)
+        rows, place = (
+            np.arange(len(ids)),
+            np.where(ids == self.below, 0, np.minimum(ids - FIRST + 1, len(order) - 1)),
+        )
+        own = given[rows, place]
+        under = np.cumsum(given, 1)[rows, place] - own / 2
+        over = np.cumsum(given[:, ::-1], 1)[rows, len(order) - 1 - place] - own / 2
+        found = np.minimum(1.0, 2 * np.minimum(under, over)) * self._far(values)
+        return np.where(ids == self.gap, chances[:, self.gap], found)
+
+    def _far(self, values: np.ndarray) -> np.ndarray:
+        """By what the tail is smaller for values (n,) beyond the inner bins."""
+        edges = self.bins.edges
+        low, high = (edges[1], edges[-2]) if len(edges) > 3 else (edges[0], edges[-1])
+        scale = (
+            high - low
+        ) / 4 or self.bins.deviation  # about a standard deviation: nearly all values lie between
+        outside = np.maximum(0.0, np.maximum(values - high, low - values))
+        return np.exp(-outside / scale)
+
+    def missing(self, ids: np.ndarray) -> int:
+        lost = np.minimum(np.diff(np.append(np.flatnonzero(ids == BOS), len(ids))) - 2, self.bins.lag)
+        return int(np.count_nonzero(ids == self.gap) - lost.sum())
 
     def caveat(self, stream: bool) -> str:
         return "bits per byte of the bins: what a bin leaves open is not counted"
 
     def intervals(self, ids: Sequence[int] | np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of each id the lower end of its bin, its value, the upper end; NaN for special ids."""
+        """Of each id the lower end of its bin, its value, the upper end; NaN for special ids and missing values."""
         numbers = np.asarray(ids, np.int64).reshape(-1)
         for number in (numbers.min(initial=0), numbers.max(initial=0)):
             check_id(int(number), self.size)
         place = np.maximum(numbers - FIRST, 0)
-        columns = (self._edges[place], self._values[place], self._edges[place + 1])
+        columns = (self._low[place], self._values[place], self._high[place])
         low, value, high = (np.where(numbers < FIRST, np.nan, column) for column in columns)
         return low, value, high
 
@@ -96,7 +187,7 @@ class Numbers(CommaSeparated):
         return (self.intervals(ids)[1] - self.bins.mean) / self.bins.deviation
 
     def symbol(self, number: int) -> str:
-        return written(float(self._values[number - FIRST]))
+        return "nan" if number == self.gap else written(float(self._values[number - FIRST]))
 
     def decode(self, ids: Sequence[int] | np.ndarray) -> str:
         numbers = np.asarray(ids, np.int64).reshape(-1)
@@ -111,7 +202,9 @@ class Numbers(CommaSeparated):
         facts = read_facts(folder / FILE)
         try:
             edges, values = (tuple(map(float, facts[name])) for name in ("edges", "values"))  # type: ignore[call-overload]
-            return cls(config, Bins(edges, values, float(facts["mean"]), float(facts["deviation"])))  # type: ignore[arg-type]
+            scale = (float(facts["mean"]), float(facts["deviation"]))  # type: ignore[arg-type]
+            level = (int(facts["lag"]), float(facts["weight"]))  # type: ignore[call-overload,arg-type]
+            return cls(config, Bins(edges, values, *scale, *level))
         except (KeyError, TypeError, ValueError) as error:
             raise CodecError(
                 f"{folder / FILE} lacks {error}: the file is damaged, save the model again."
@@ -119,14 +212,22 @@ class Numbers(CommaSeparated):
 
 
 def parse(texts: Texts) -> tuple[np.ndarray, np.ndarray]:
-    """All values (symbols,) float64 of all sequences, and how many each sequence has (sequences,)."""
+    """All values (symbols,) float64 of all sequences, NaN where one is missing, and how many each has (sequences,)."""
     words: list[bytes] = []
     lengths = np.zeros(len(texts), np.int64)
     for place, sequence in enumerate(texts):
-        found = sequence.replace(UNIT.encode(), b" ").split()
+        found = _words(sequence)
         lengths[place] = len(found)
         words += found
     return _floats(words), lengths
+
+
+def _words(sequence: bytes) -> list[bytes]:
+    """The values of a sequence as they are written; nothing between two separators is a missing one."""
+    if UNIT.encode() * 2 in sequence:
+        inner = sequence.strip(UNIT.encode())
+        return [word for cell in inner.split(UNIT.encode()) for word in cell.split() or [b"nan"]]
+    return sequence.replace(UNIT.encode(), b" ").split()
 
 
 def _floats(words: Sequence[bytes]) -> np.ndarray:
@@ -134,8 +235,9 @@ def _floats(words: Sequence[bytes]) -> np.ndarray:
         values = np.array([float(word) for word in words], np.float64)
     except ValueError:
         values = np.array([_float_or_nan(word) for word in words], np.float64)
-    wrong = np.flatnonzero(~(np.abs(values) <= LARGEST))
-    if len(wrong):
+    odd = np.flatnonzero(~(np.abs(values) <= LARGEST))
+    wrong = [place for place in odd.tolist() if not is_missing(words[place])]
+    if wrong:
         word = words[wrong[0]].decode("utf-8", "backslashreplace")
         raise CodecError(
             f"{word!r} is no number up to {LARGEST:g}. The numbers codec reads values such as 3, -0.5 or 1e3, "
@@ -164,6 +266,19 @@ def _framed(ids: np.ndarray, lengths: np.ndarray, texts: Texts) -> np.ndarray:
     return out[begin : len(out) - int(len(texts) > 0 and not texts.closes)]
 
 
+def found_level(blocks: Blocks) -> Level:
+    """The level that suits the data, by the first values."""
+    values, lengths, size = [], [], 0
+    for texts in blocks():
+        some, each = parse(texts)
+        values.append(some)
+        lengths.append(each)
+        size += len(some)
+        if size >= SAMPLE:
+            break
+    return best_level(np.concatenate(values), np.concatenate(lengths))
+
+
 class _Summary:
     """One pass over values: count, mean, spread, range, and an evenly thinned sample."""
 
@@ -172,9 +287,11 @@ class _Summary:
         self.low, self.high = np.inf, -np.inf
         self.sample = np.empty(0)
 
-    def read(self, blocks: Blocks) -> _Summary:
+    def read(self, blocks: Blocks, level: Level) -> _Summary:
         for texts in blocks():
-            self._add(parse(texts)[0])
+            values, lengths = parse(texts)
+            changes = values - level.before(values, lengths)
+            self._add(changes[~np.isnan(changes)])
         if not self.count:
             raise CodecError(
                 "There is no number in the data. The numbers codec needs at least one to learn from."
@@ -195,7 +312,7 @@ class _Summary:
         self.low, self.high = min(self.low, values.min()), max(self.high, values.max())
 
 
-def make_bins(summary: _Summary, config: NumbersConfig) -> Bins:
+def make_bins(summary: _Summary, config: NumbersConfig, level: Level) -> Bins:
     """Edges and central values; with no more distinct values than bins, every value has a bin of its own."""
     distinct = np.unique(np.concatenate([summary.sample, [summary.low, summary.high]]))
     if len(distinct) <= config.bins and config.how == "quantile":
@@ -207,7 +324,7 @@ def make_bins(summary: _Summary, config: NumbersConfig) -> Bins:
         values = np.clip(low / 2 + high / 2, low, high)  # half of the tiniest float is zero
     deviation = float(np.sqrt(summary.squares / summary.count)) or 1.0
     rounded = tuple(_rounded(*triple) for triple in zip(edges, values, edges[1:], strict=False))
-    return Bins(tuple(edges.tolist()), rounded, float(summary.mean), deviation)
+    return Bins(tuple(edges.tolist()), rounded, float(summary.mean), deviation, level.lag, level.weight)
 
 
 def _edges(summary: _Summary, config: NumbersConfig) -> np.ndarray:
@@ -216,8 +333,20 @@ def _edges(summary: _Summary, config: NumbersConfig) -> np.ndarray:
     else:
         edges = np.quantile(summary.sample, np.linspace(0, 1, config.bins + 1))
         edges[0], edges[-1] = summary.low, summary.high
+        edges = _with_tails(np.unique(edges))
     edges = np.unique(edges)
     return edges if len(edges) > 1 else np.repeat(edges, 2)
+
+
+def _with_tails(edges: np.ndarray) -> np.ndarray:
+    """What lies far out has bins of its own, so that it surprises: else it would be in one bin with ordinary values."""
+    if len(edges) < 4:
+        return edges
+    far = FAR * (edges[-2] - edges[1])
+    low, high = edges[1] - far, edges[-2] + far
+    return np.concatenate(
+        [edges[:1], [low] * int(edges[0] < low), edges[1:-1], [high] * int(high < edges[-1]), edges[-1:]]
+    )
 
 
 def _rounded(low: float, value: float, high: float) -> float:
@@ -229,6 +358,11 @@ def _rounded(low: float, value: float, high: float) -> float:
 def written(value: float) -> str:
     """A value as people write it; reading it gives the same value."""
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
+
+
+def is_missing(word: bytes) -> bool:
+    """Whether a word says that there is no value."""
+    return word.lower() in MISSING
 
 
 def is_number(word: bytes) -> bool:

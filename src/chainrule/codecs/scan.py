@@ -1,4 +1,4 @@
-"""Words as numbers at the speed of memory: a byte-level scan with hash interning.
+"""Words to ids, fast: a byte-level scan with hash interning.
 
 A table is five arrays, so that a kernel takes it as it is. `slots` (capacity,) holds -1 or the upper bits of
 a hash beside the number of a type; `hashes` (types,) the whole hashes; `offsets` (types + 1,) where in `pool`

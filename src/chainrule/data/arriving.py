@@ -1,4 +1,4 @@
-"""Lines of a stream as they come: whoever waits for an answer gets it before the next line is written."""
+"""Lines of standard input as they arrive: a line is given at once, without waiting for the next."""
 
 from __future__ import annotations
 

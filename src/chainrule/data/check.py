@@ -39,8 +39,8 @@ class PartFacts:
 
     @property
     def unknown_rate(self) -> float:
-        """The share of symbols (end symbols left out) that the vocabulary lacks."""
-        return self.unknown / max(1, self.symbols - self.sequences)
+        """The share of all symbols, ends of sequences included, that the vocabulary lacks."""
+        return self.unknown / max(1, self.symbols)
 
 
 @dataclass(frozen=True)

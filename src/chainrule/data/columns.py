@@ -131,7 +131,7 @@ class OneColumn(Columns):
     def suited(self, roles: Mapping[str, Role]) -> Self:
         kind = kind_of(roles[self.role])
         joined = kind.joins_rows and not self.source.ordered
-        config = replace(self.config, raw=kind.reads_bytes, joined=joined)
+        config = replace(self.config, raw=kind.reads_bytes, joined=joined, gaps=kind.keeps_gaps)
         return replace(self, source=replace(self.source, config=config))
 
     def whole(self) -> ByRole:

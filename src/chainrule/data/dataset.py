@@ -17,11 +17,13 @@ from typing import Any
 from chainrule.codecs.base import Blocks, Codec, Texts
 from chainrule.codecs.choose import Choice, choose
 from chainrule.codecs.registry import codec as codec_named
-from chainrule.config import Config
+from chainrule.codecs.registry import codecs
+from chainrule.config import Config, flag, visible
 from chainrule.data.columns import ByRole, Columns, Data, opened
 from chainrule.data.corpus import Corpus, Part, encode
 from chainrule.data.roles import Request, Role
 from chainrule.data.rows import TEXT, main_of
+from chainrule.data.sources import ReadConfig
 from chainrule.data.splits import Division
 from chainrule.progress import progress
 
@@ -91,11 +93,22 @@ def _roles(given: Data, roles: Sequence[Role]) -> Sequence[Role]:
 
 
 def _choices(source: Columns, asked: Request) -> dict[str, Choice]:
-    """For roles whose codec nobody named, the one that suits the beginning of the data."""
+    """For roles without a given codec, the one that suits the beginning of the data."""
     left = [role for role, codec in asked.asked.items() if codec is None]
-    known = {role: choice for role in left if (choice := source.choice(role))}
+    known = {role: choice for role in left if (choice := _implied(role, asked) or source.choice(role))}
     sample = source.sample() if len(known) < len(left) else {}
     return {role: known.get(role) or choose(sample[role], table=source.is_table(role)) for role in left}
+
+
+def _implied(role: str, asked: Request) -> Choice | None:
+    """The codec that alone has a setting which was given, such as `bins`."""
+    configs: list[type[Config]] = [ReadConfig, *asked.allowed]
+    others = {one.name for config in configs for one in visible(config)}
+    for name in asked.options if role == asked.main else ():
+        owners = [one for one in codecs() if name in {own.name for own in visible(codec_named(one).Config)}]
+        if len(owners) == 1 and name not in others:
+            return Choice(owners[0], f"{flag(name)} is a setting of this codec alone")
+    return None
 
 
 def _parts(source: Columns, valid: Columns | None, test: Columns | None) -> Division[ByRole]:
@@ -127,6 +140,12 @@ class Prepared:
         return sum(part.skipped for part in (self.train, self.valid, self.test) if part)
 
     @property
+    def gaps(self) -> int:
+        """Missing values of the main role, which keep their places."""
+        parts = (part.main.ids for part in (self.train, self.valid, self.test) if part)
+        return sum(self.codec.missing(ids) for ids in parts)
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What was chosen and left out while reading, for people."""
         several = len(self.codecs) > 1
@@ -136,7 +155,8 @@ class Prepared:
         )
         what = "rows with an empty cell" if several else "blank lines or empty cells"
         skipped = (f"{self.skipped:,} {what} were skipped",) if self.skipped else ()
-        return (*chosen, f"data: {self.data.how}{self._held}", *self.data.source.notes, *skipped)
+        gaps = (f"{self.gaps:,} values are missing and kept as gaps",) if self.gaps else ()
+        return (*chosen, f"data: {self.data.how}{self._held}", *self.data.source.notes, *skipped, *gaps)
 
     def everything(self) -> Prepared:
         """All data as they were before parts were held out of them; nothing is left to judge on."""

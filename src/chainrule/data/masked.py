@@ -30,12 +30,12 @@ class Masking:
         """Masked symbols (B, T), and the targets, PAD where nothing is asked; BOS and padding stay."""
         free = (symbols != PAD) & (symbols != BOS) & ~self._separator(symbols)
         word = self._words(symbols)
-        luck = np.take_along_axis(rng.random(symbols.shape), word, 1)
-        luckiest = np.where(free, luck, 2.0).min(1, keepdims=True)  # every row has a target
-        chosen = free & (luck < np.maximum(self.prob, np.nextafter(luckiest, 2.0)))
-        luck = rng.random(symbols.shape)
+        uniform = np.take_along_axis(rng.random(symbols.shape), word, 1)
+        lowest = np.where(free, uniform, 2.0).min(1, keepdims=True)  # every row has a target
+        chosen = free & (uniform < np.maximum(self.prob, np.nextafter(lowest, 2.0)))
+        uniform = rng.random(symbols.shape)
         others = rng.integers(FIRST, max(self.vocab_size, FIRST + 1), symbols.shape)
-        shown = np.where(luck < HIDDEN, MASK, np.where(luck < HIDDEN + REPLACED, others, symbols))
+        shown = np.where(uniform < HIDDEN, MASK, np.where(uniform < HIDDEN + REPLACED, others, symbols))
         return np.where(chosen, shown, symbols), np.where(chosen, symbols, PAD)
 
     def _separator(self, symbols: np.ndarray) -> np.ndarray:

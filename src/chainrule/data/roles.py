@@ -82,7 +82,7 @@ class Request:
         return named or (role.name if table and role.name != TEXT else None)
 
     def settled(self, choices: Mapping[str, Choice]) -> tuple[Role, ...]:
-        """Every role with its codec and all its settings; `choices` are for roles whose codec nobody named.
+        """Every role with its codec and all its settings; `choices` are for roles without a given codec.
 
         Options that name no role are meant for the main one, and for all that leave their codec open.
         """

@@ -1,4 +1,4 @@
-"""Temporary files need room: what to say when there is none."""
+"""The error for a full disk: temporary files need room."""
 
 from __future__ import annotations
 

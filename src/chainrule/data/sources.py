@@ -38,7 +38,7 @@ from chainrule.data.where import Condition
 from chainrule.errors import DataError
 
 TABLES = ("jsonl", "csv", "tsv", "parquet")
-READING = 4  # to be raised whenever the same files come to give other sequences: what is cached is then old
+READING = 5  # to be raised whenever the same files come to give other sequences: what is cached is then old
 
 Given = Union[str, os.PathLike[str], Iterable[Any], "Source", Table]  # and frames, which no type describes
 
@@ -61,6 +61,7 @@ class ReadConfig(Config):
     )
     raw: bool = option(False, "take bytes as they are, for the bytes codec", hidden=True)
     joined: bool = option(False, "all rows of a table are one sequence, for events and numbers", hidden=True)
+    gaps: bool = option(False, "an empty cell is a missing value, for numbers", hidden=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -187,7 +188,7 @@ class Source:
 
     def _sequences(self, cells: Iterator[tables.Cells]) -> Iterator[Texts]:
         """Rows of a table: each a sequence, or all of them one."""
-        return tables.one_sequence(cells) if self.config.joined else tables.rows(cells)
+        return tables.one_sequence(cells, self.config.gaps) if self.config.joined else tables.rows(cells)
 
     def rows(self, columns: Sequence[str | None], joins: Sequence[bool]) -> Iterator[tuple[Texts, ...]]:
         """Blocks of rows with several columns side by side, blank cells included; no cell is given in parts.
@@ -270,7 +271,7 @@ class Source:
         columns = [self.config.column, *(name for name in (group, sort) if name)]
         found = [self._cells(path, columns, lists=False) for path in self.files]
         found += [self._frame_cells(self.frame, columns, lists=False)] if self.frame else []
-        return Spool(self.name, tables.grouped(found, bool(group), bool(sort)))
+        return Spool(self.name, tables.grouped(found, bool(group), bool(sort), self.config.gaps))
 
     @cached_property
     def fingerprint(self) -> str:

@@ -21,6 +21,7 @@ from chainrule.data.lines import BLOCK
 from chainrule.data.room import room
 from chainrule.errors import DataError
 
+MISSING = "nan"  # a missing value among numbers
 RECORD = "\x1e"  # between two sequences of grouped events in a temporary file: ASCII's record separator
 USUAL = "text"  # the column taken when none is named
 
@@ -73,8 +74,12 @@ def csv_cells(name: str, lines: Iterable[str], columns: Sequence[str | None]) ->
     if _nameless(header, columns):
         yield (header[0],)
     places = [header.index(column_of(name, one, header)) for one in columns]
+    blank = 0
     for line, row in rows:
-        yield _row(f"{name}, line {line}", row, header, places) if row else ("",) * len(places)
+        if row:
+            yield from [("",) * len(places)] * blank  # blank lines at the end are no rows
+            yield _row(f"{name}, line {line}", row, header, places)
+        blank = 0 if row else blank + 1
 
 
 def _nameless(header: Sequence[str], columns: Sequence[str | None]) -> bool:
@@ -209,7 +214,8 @@ class CellReader:
 
     def _text(self, where: str, value: Any, lists: bool) -> str:
         if isinstance(value, list) and lists:
-            return "".join(symbol(self._text(where, item, False)) + UNIT for item in value)
+            missing = MISSING if any(isinstance(item, int | float) for item in value) else ""
+            return "".join((symbol(self._text(where, item, False)) or missing) + UNIT for item in value)
         if isinstance(value, list | Mapping):
             kind = "a list" if isinstance(value, list) else "an object"
             raise DataError(
@@ -278,21 +284,30 @@ def _values(cell: str) -> str:
     return cell.removesuffix(UNIT) if cell.endswith(UNIT) else symbol(cell)
 
 
-def one_sequence(cells: Iterable[Cells]) -> Iterator[Texts]:
-    """All rows as the events of one sequence, in parts; a row that is a list is a sequence itself."""
+def one_sequence(cells: Iterable[Cells], gaps: bool = False) -> Iterator[Texts]:
+    """All rows as the events of one sequence, in parts; a row that is a list is a sequence itself.
+
+    With `gaps` an empty cell is a missing value, otherwise it is skipped.
+    """
     rest = (cell for cell, *_ in cells)
     first = next(rest, "")
     column = chain([first], rest)
-    return sequences(cell.removesuffix(UNIT) for cell in column) if UNIT in first else _joined(column)
+    return (
+        sequences(cell.removesuffix(UNIT) for cell in column)
+        if UNIT in first
+        else _joined(column, MISSING if gaps else "")
+    )
 
 
-def _joined(column: Iterable[str]) -> Iterator[Texts]:
+def _joined(column: Iterable[str], missing: str) -> Iterator[Texts]:
+    """In parts; `missing` stands for an empty cell."""
     held: list[str] = []
     size = skipped = 0
     opens = True
     for cell in column:
-        skipped += not cell.strip()
-        held += [symbol(cell)] if cell.strip() else []
+        event = symbol(cell) or missing
+        skipped += not event
+        held += [event] if event else []
         size += len(cell) + 1
         if size >= BLOCK:
             yield replace(
@@ -316,18 +331,21 @@ def as_bytes(item: object) -> bytes:
         raise DataError(f"{wrong!r} is half a character (a lone surrogate). Repair the data.") from error
 
 
-def grouped(tables: Iterable[Iterable[Cells]], grouping: bool, sorting: bool) -> Iterator[bytes]:
+def grouped(
+    tables: Iterable[Iterable[Cells]], grouping: bool, sorting: bool, gaps: bool = False
+) -> Iterator[bytes]:
     """Events (value, group, sort) as sequences joined by UNIT, a RECORD after each; sorted on disk if large.
 
     Groups come as they are first seen, events by the sort column (numbers before text), then as read. A row with an
-    empty cell belongs nowhere and is left out; whoever reads the sequences counts it as skipped.
+    empty cell belongs nowhere and is left out; whoever reads the sequences counts it as skipped. With `gaps` an empty
+    value is a missing one, and stays.
     """
     with room(), closing(sqlite3.connect("")) as base:  # a private temporary file, gone when closed
         base.execute("create table events (place integer, position, value text)")
         left: Counter[str] = Counter()
         base.executemany(
             "insert into events values (?, ?, ?)",
-            _placed(chain.from_iterable(tables), grouping, sorting, left),
+            _placed(chain.from_iterable(tables), grouping, sorting, MISSING if gaps else "", left),
         )
         found = base.execute("select place, value from events order by place, position, rowid")
         for _, events in groupby(found, key=lambda row: row[0]):
@@ -336,11 +354,11 @@ def grouped(tables: Iterable[Iterable[Cells]], grouping: bool, sorting: bool) ->
 
 
 def _placed(
-    cells: Iterable[Cells], grouping: bool, sorting: bool, left: Counter[str]
+    cells: Iterable[Cells], grouping: bool, sorting: bool, missing: str, left: Counter[str]
 ) -> Iterator[tuple[int, int | float | str, str]]:
     places: dict[str, int] = {}
     for value, *keys in cells:
-        told = symbol(value)
+        told = symbol(value) or missing
         if not told or not all(key.strip() for key in keys):
             left["rows"] += 1
             continue

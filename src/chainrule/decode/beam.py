@@ -89,7 +89,7 @@ def search(
     cursor = begin(model, prompts, source)
     for left in range(config.length - 1, -1, -1):
         parts = torch.split(cursor.logits, [beam.rows for beam in beams])
-        moves, passed = [], 0  # which row of the cursor goes on, and with which symbol
+        moves, passed = [], 0  # which row of the cursor continues, and with which symbol
         for beam, logits in zip(beams, parts, strict=True):
             moves += [(passed + row, id) for row, id in beam.grow(logits)]
             passed += len(logits)
@@ -109,11 +109,11 @@ class _Beam:
     penalty: float
     constraints: Constraints
     nodes: list[Node] = field(default_factory=list)
-    live: list[int | None] = field(default_factory=lambda: [None])  # those that may go on; None: the prompt
+    live: list[int | None] = field(default_factory=lambda: [None])  # may be continued; None: the prompt
     rows: int = 1  # how many of the cursor are of this search, each having read to a live node
 
     def grow(self, logits: Tensor) -> list[tuple[int, int]]:
-        """Continue the live nodes by logits (K, V): of those that go on, the row of what they continue, and the id."""
+        """Continue the live nodes by logits (K, V): for each new node, its row and its id."""
         grown = self._best(self._allowed(logits)) if self.rows else []
         kept = self._kept(grown)
         moves = [(self.live.index(node.parent), node.id) for node in kept if not node.finished]

@@ -1,4 +1,4 @@
-"""What a search box shows: the likeliest next symbols and the likeliest ways to go on."""
+"""What a search box shows: the likeliest next symbols and the likeliest continuations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How to continue a prompt: every setting of sampling and of beam search, and what is said about ids."""
+"""Settings of generation, for sampling and beam search, and constraints on ids."""
 
 from __future__ import annotations
 

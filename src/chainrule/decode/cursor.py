@@ -1,4 +1,4 @@
-"""Where searches and samplers stand: rows of unequal length, what each remembers and what it expects next."""
+"""The cursor of searches and samplers: rows of unequal length, the state of each and its next logits."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def padded(rows: Sequence[Sequence[int]], device: object = None) -> Tensor:
 
 
 def checked(model: LanguageModel, prompt: Sequence[int] | np.ndarray) -> list[int]:
-    """The ids of a prompt the model can go on from."""
+    """The ids of a prompt the model can continue."""
     ids = [int(one) for one in prompt]
     if model.reads != "left":
         raise ModelError(

@@ -18,7 +18,7 @@ from torch import Tensor
 from chainrule.decode.config import FREE, Constraints, GenerationConfig
 from chainrule.decode.cursor import Cursor, Prompts, advance, begin, begin_rows, checked, moved, padded, ready
 from chainrule.decode.filters import narrowed, without
-from chainrule.decode.sample import Luck, Steps, draw
+from chainrule.decode.sample import RowGenerators, Steps, draw
 from chainrule.errors import ModelError
 from chainrule.models.base import LanguageModel
 from chainrule.symbols import PAD
@@ -65,18 +65,22 @@ def drafted(
     prompts: Prompts,
     config: GenerationConfig,
     constraints: Constraints = FREE,
+    source: object = None,
     *,
     ahead: int = AHEAD,
     stats: DraftStats | None = None,
 ) -> Steps:
-    """Continue every prompt `count` times as `sample` would, with fewer reads of `model`; several symbols a step."""
+    """Continue every prompt `count` times as `sample` would, with fewer reads of `model`; several symbols a step.
+
+    Both models are given the source.
+    """
     if drafter.config.vocab_size != model.config.vocab_size:
         raise ModelError("A draft must be in the symbols of the model. Fit both with the same codec.")
     texts: list[list[int]] = [[] for _ in range(config.count * len(prompts))]
     writer = _Writer(
-        model, drafter, config, constraints, Luck(config, len(texts)), ahead, stats or DraftStats()
+        model, drafter, config, constraints, RowGenerators(config, len(texts)), ahead, stats or DraftStats()
     )
-    place = writer.begin(prompts)
+    place = writer.begin(prompts, source)
     while place.rows and config.length:
         rows = place.rows
         written, place = writer.round(place)
@@ -92,7 +96,7 @@ def drafted(
 
 
 def _grow(text: list[int], symbols: Sequence[int], row: int, length: int, constraints: Constraints) -> bool:
-    """Add symbols to the text of a row until it ends; whether it goes on."""
+    """Add symbols to the text of a row until it ends; whether it has not ended."""
     for symbol in symbols:
         if symbol == PAD:
             return False
@@ -110,15 +114,16 @@ class _Writer:
     drafter: LanguageModel
     config: GenerationConfig
     constraints: Constraints
-    luck: Luck
+    generators: RowGenerators
     ahead: int
     stats: DraftStats
 
-    def begin(self, prompts: Prompts) -> _Place:
+    def begin(self, prompts: Prompts, source: object) -> _Place:
         """All rows after their prompts."""
         ids = [checked(self.model, prompt) for prompt in prompts]
         rows = [place for place in range(len(ids)) for _ in range(self.config.count)]
-        large, small = begin_rows(self.model, [one[:-1] for one in ids]), begin(self.drafter, ids)
+        large = begin_rows(self.model, [one[:-1] for one in ids], source)
+        small = begin(self.drafter, ids, source)
         place = _Place(large, small, [one[-1] for one in ids], list(range(len(ids))))
         return replace(place.select(rows, self.model.device), rows=list(range(len(rows))))
 
@@ -175,13 +180,14 @@ class _Writer:
         return draft
 
     def _drawn(self, row: int, chances: Tensor) -> int:
-        return int(draw(chances.log()[None], self.luck.draw(row))[0])
+        return int(draw(chances.log()[None], self.generators.draw(row))[0])
 
     def _agreed(self, place: int, row: int, draft: _Draft, large: Tensor) -> int:
         """How many drafted symbols of a row are kept, `large` (T, V) being probabilities by the large model."""
         ids = draft.ids[place]
-        for at, (symbol, luck) in enumerate(zip(ids, self.luck.draw(row, len(ids)).tolist(), strict=True)):
-            if luck * float(draft.chances[at][place, symbol]) >= float(large[at, symbol]):
+        uniform = self.generators.draw(row, len(ids)).tolist()
+        for at, symbol in enumerate(ids):
+            if uniform[at] * float(draft.chances[at][place, symbol]) >= float(large[at, symbol]):
                 return at
         return len(ids)
 

@@ -18,8 +18,8 @@ SPARE = 8  # rows leave when one in so many has ended: to move the others costs 
 Steps = Iterator[list[list[int]]]  # what each row adds, step by step; nothing once it has ended
 
 
-class Luck:
-    """A generator of random numbers for every row: what a row draws does not depend on its neighbours."""
+class RowGenerators:
+    """A random generator for every row: what a row draws does not depend on the other rows."""
 
     def __init__(self, config: GenerationConfig, rows: int) -> None:
         self.generators = [Generator() for _ in range(rows)]
@@ -50,13 +50,11 @@ def sample(
     first = begin(model, prompts, source)
     cursor = first.select(first.rows.repeat_interleave(config.count))
     texts: list[list[int]] = [[] for _ in cursor.held]
-    luck, rows = (
-        Luck(config, len(texts)),
-        list(range(len(texts))),
-    )  # which text each row of the cursor continues
+    generators = RowGenerators(config, len(texts))
+    rows = list(range(len(texts)))  # which text each row of the cursor continues
     going = [True] * len(rows)
     for left in range(config.length - 1, -1, -1):
-        ids = _chosen(without(cursor.logits.cpu(), constraints.never), config, luck, rows)
+        ids = _chosen(without(cursor.logits.cpu(), constraints.never), config, generators, rows)
         step: list[list[int]] = [[] for _ in texts]
         for place, (row, id) in enumerate(zip(rows, ids, strict=True)):
             if going[place] and id != PAD:
@@ -77,11 +75,13 @@ def joined(steps: Steps) -> list[list[int]]:
     return [[id for part in parts for id in part] for parts in zip(*steps, strict=True)]
 
 
-def _chosen(logits: Tensor, config: GenerationConfig, luck: Luck, rows: Sequence[int]) -> list[int]:
+def _chosen(
+    logits: Tensor, config: GenerationConfig, generators: RowGenerators, rows: Sequence[int]
+) -> list[int]:
     """The next symbol after logits (B, V) of these rows; PAD where none is possible."""
     if config.temperature == 0:
         return surest(logits).tolist()
-    return draw(narrowed(logits, config), luck.each(rows)).tolist()
+    return draw(narrowed(logits, config), generators.each(rows)).tolist()
 
 
 def _staying(going: Sequence[bool]) -> list[int]:
@@ -97,10 +97,10 @@ def surest(logits: Tensor) -> Tensor:
     return torch.where(best > -torch.inf, chosen, PAD)
 
 
-def draw(logits: Tensor, luck: Tensor) -> Tensor:
+def draw(logits: Tensor, uniform: Tensor) -> Tensor:
     """One symbol a row of logits (B, V) by numbers in [0, 1) (B,); PAD where no symbol is possible."""
     best = logits.amax(-1, keepdim=True)  # (B, 1)
     heaps = (logits.double() - best).exp_().cumsum(-1)  # (B, V)
     # The first symbol whose heap rises above the mark: one of probability 0 adds nothing and is never it.
-    chosen = torch.searchsorted(heaps, luck[:, None] * heaps[:, -1:], right=True)[:, 0]
+    chosen = torch.searchsorted(heaps, uniform[:, None] * heaps[:, -1:], right=True)[:, 0]
     return torch.where(best[:, 0] > -torch.inf, chosen, PAD)

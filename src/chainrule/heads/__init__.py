@@ -1,1 +1,1 @@
-"""What is asked of hidden vectors: any head on any body. A language model brings its own, a softmax over symbols."""
+"""Heads: layers on hidden vectors, any head on any body. A language model has its own, a softmax over symbols."""

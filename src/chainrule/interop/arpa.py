@@ -23,8 +23,8 @@ import numpy as np
 from chainrule.codecs.base import Codec
 from chainrule.codecs.characters import Characters
 from chainrule.codecs.events import Events
-from chainrule.codecs.vocabulary import Vocabulary, VocabularyConfig
-from chainrule.codecs.words import Words, WordsConfig
+from chainrule.codecs.vocabulary import Listing, Vocabulary
+from chainrule.codecs.words import Words
 from chainrule.errors import ConfigError, DataError, ModelError, suggest
 from chainrule.interop.closure import NgramTable, closed_trie, possible
 from chainrule.models.ngram import Ngram, NgramConfig
@@ -39,11 +39,7 @@ UNLISTED = -100.0  # what KenLM gives unknown words where the file has no <unk>
 NO_UNKNOWN = "the file has no <unk>: unknown words get the log10 probability -100, as in KenLM"
 ROWS = 1 << 16  # n-grams written at a time
 SEPARATORS = "\0\t\n\v\f\r "  # what readers of the format take for the end of a word
-CODECS: dict[str, tuple[type[Any], type[Any]]] = {
-    "words": (Words, WordsConfig),
-    "characters": (Characters, VocabularyConfig),
-    "events": (Events, VocabularyConfig),
-}
+CODECS: dict[str, type[Listing]] = {"words": Words, "characters": Characters, "events": Events}
 
 
 def export_arpa(model: Ngram, codec: Codec, path: Path) -> int:
@@ -140,24 +136,21 @@ def import_arpa(path: Path, codec: str = "words") -> tuple[Ngram, Codec]:
             tables.append(_read_table(lines, n, sizes[n - 1], numbers))
             advance(sizes[n - 1])
     has_unknown = bool(np.isfinite(possible(unigrams.logs[unigrams.symbols[:, 0] == UNK])).all())
-    made = _codec(codec, [word for word, number in numbers.items() if number >= FIRST], has_unknown, path)
+    words = [word for word, number in numbers.items() if number >= FIRST]
+    made = _codec(CODECS[codec], words, has_unknown, path)
     notes = () if listed else (NO_UNKNOWN,)
     config = NgramConfig(vocab_size=made.size, suppressed=made.suppressed, order=len(sizes), imported=True)
     return Ngram(config, closed_trie(tables, made.size), notes), made
 
 
-def _codec(name: str, words: list[bytes], has_unknown: bool, path: Path) -> Codec:
-    """A codec with the words of the file, in their order."""
-    kind, settings = CODECS[name]
-    symbols = words if name == "words" else [_unescaped(word) for word in words]
-    if name == "characters" and (
-        long := [word for word in symbols if len(word.decode("utf-8", "replace")) != 1]
-    ):
+def _codec(kind: type[Listing], words: list[bytes], has_unknown: bool, path: Path) -> Codec:
+    """A codec with the words of the file, in their order; where spaces lie between symbols, none is escaped inside."""
+    symbols = words if kind.glue == " " else [_unescaped(word) for word in words]
+    if kind.letters and (long := [word for word in symbols if len(word.decode("utf-8", "replace")) != 1]):
         raise DataError(
             f"{path}: {_shown(long[0])} is more than one character. Import it with --codec words."
         )
-    made: Codec = kind(settings(closed=not has_unknown), Vocabulary(tuple(symbols), has_unknown))
-    return made
+    return kind(kind.Config(closed=not has_unknown), Vocabulary(tuple(symbols), has_unknown))
 
 
 @contextmanager

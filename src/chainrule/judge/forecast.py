@@ -16,6 +16,7 @@ import numpy as np
 from chainrule.errors import DataError, ModelError
 from chainrule.models.base import BATCH, CHUNK, LanguageModel
 from chainrule.models.windows import WINDOW, TokenWindow, read_windows
+from chainrule.seasons import ago, carried_forward
 from chainrule.symbols import BOS, FIRST
 
 if TYPE_CHECKING:
@@ -24,12 +25,6 @@ if TYPE_CHECKING:
     from chainrule.models.state import State
 
 LEVELS = (0.1, 0.5, 0.9)
-LAGS = 1000  # the longest season looked for
-CYCLES = 3  # how often a season must have come round
-MANY = 200  # sequences looked at, the longest ones
-LIKE = (
-    0.2  # correlation from which on values a season apart are alike, and by how much more than others between
-)
 
 
 class Binned(Protocol):
@@ -59,17 +54,28 @@ class ForecastScore:
 
 
 def forecast_score(
-    model: LanguageModel, ids: np.ndarray, values: np.ndarray, bins: Binned, season: int | None = None
+    model: LanguageModel,
+    ids: np.ndarray,
+    values: np.ndarray,
+    bins: Binned,
+    season: int | None = None,
+    base: np.ndarray | float = 0.0,
 ) -> ForecastScore:
-    """Judge forecasts of `values`, the numbers of flat sequences `ids` before they were put into bins."""
-    held = np.asarray(values, np.float64)
-    lengths = _lengths(np.asarray(ids), len(held))
-    naive = _ago(held, lengths, 1)
-    known = ~np.isnan(naive)
+    """Judge forecasts of `values`, the numbers of flat sequences `ids` before they were put into bins.
+
+    `base` was taken from each value before it was put into its bin. Missing values (NaN) are not judged, and a
+    baseline has the last one that is known instead.
+    """
+    truth = np.asarray(values, np.float64)
+    lengths = _lengths(np.asarray(ids), len(truth))
+    held = carried_forward(truth, lengths)
+    naive = ago(held, lengths, 1)
+    known = ~np.isnan(naive + truth + base)
     if not known.any():
         raise DataError("Forecasts are judged from the second value of a sequence on, and none has two.")
-    low, middle, high = quantiles(model, ids, bins)[known].T
-    truth = held[known]
+    levels = quantiles(model, ids, bins) + np.broadcast_to(base, len(truth))[:, None]  # (values, levels)
+    low, middle, high = levels[known].T
+    truth = truth[known]
     return ForecastScore(
         mae=_error(middle, truth),
         coverage=float(((low <= truth) & (truth <= high)).mean()),
@@ -98,20 +104,24 @@ def quantiles(
 
 
 def distributions(
-    model: LanguageModel, ids: np.ndarray, batch: int = BATCH
+    model: LanguageModel, ids: np.ndarray, batch: int = BATCH, asked: np.ndarray | None = None
 ) -> Iterator[tuple[np.ndarray, Tensor]]:
-    """Places (n,) of values in flat sequences, and the logits (n, V) before each; together they are all values."""
+    """Places (n,) in flat sequences, and the logits (n, V) before each; together they are all that are `asked` for.
+
+    That is marked for every position; if not given, all values are.
+    """
     if model.reads != "left":
         raise ModelError(
             "Forecasts come from models that read left to right. This one sees what comes after a value."
         )
+    asked = ids >= FIRST if asked is None else asked
     width = min(WINDOW, max(1, CHUNK // (batch * model.config.vocab_size)))
 
     def read(window: TokenWindow, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         return model.read(tokens, state)
 
     for window, hidden in read_windows(model, ids, read, batch, width):  # (B, T, D)
-        wanted = window.wanted & (ids[window.places] >= FIRST)
+        wanted = window.wanted & asked[window.places]
         if wanted.any():
             chosen = hidden[_mask(wanted, hidden)]  # (n, D)
             yield window.places[wanted], model.logits(chosen[None])[0]
@@ -162,67 +172,10 @@ def _lengths(ids: np.ndarray, count: int) -> np.ndarray:
     return np.bincount(np.cumsum(ids == BOS)[inner] - 1, minlength=int((ids == BOS).sum()))
 
 
-def _ago(values: np.ndarray, lengths: np.ndarray, steps: int) -> np.ndarray:
-    """For each value the one so many steps before it in its sequence; NaN where there is none."""
-    place = np.arange(len(values)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    return np.where(place >= steps, np.roll(values, steps), np.nan)
-
-
 def _seasonal(values: np.ndarray, lengths: np.ndarray, season: int) -> np.ndarray:
-    ago = _ago(values, lengths, season)
-    return np.where(np.isnan(ago), _ago(values, lengths, 1), ago)
+    before = ago(values, lengths, season)
+    return np.where(np.isnan(before), ago(values, lengths, 1), before)
 
 
 def _error(forecasts: np.ndarray, truth: np.ndarray) -> float:
     return float(np.abs(forecasts - truth).mean())
-
-
-def season(values: np.ndarray, lengths: Sequence[int] | np.ndarray | None = None) -> int | None:
-    """The season (period) of values, in steps, from sequences of these lengths; None if they have none.
-
-    It is a distance at which values are more alike than at shorter ones, and at two and three times that distance too:
-    chance rarely comes round three times.
-    """
-    held = np.asarray(values, np.float64)
-    parts = np.split(held, np.cumsum([len(held)] if lengths is None else lengths)[:-1])
-    most = min(LAGS, max(len(part) for part in parts) // CYCLES)
-    if most < 2:
-        return None
-    alike = _correlations(sorted(parts, key=len)[-MANY:], CYCLES * (most + 1) + 1)
-    again = alike[np.outer(np.arange(1, CYCLES + 1), np.arange(most + 2))].mean(
-        0
-    )  # at multiples of each distance
-    lags = np.arange(2, most + 1)
-    apart = np.minimum.accumulate(again)[lags - 1]  # the least alike at a shorter distance
-    peak = (again[lags] > again[lags - 1]) & (again[lags] >= again[lags + 1])
-    return _shortest(again, lags[peak & (again[lags] > LIKE) & (again[lags] - apart > LIKE)])
-
-
-def _shortest(alike: np.ndarray, lags: np.ndarray) -> int | None:
-    """Of distances at which values are about equally alike the shortest: the others are multiples of it."""
-    if not len(lags):
-        return None
-    first = int(lags[alike[lags] > 0.75 * alike[lags].max()][0])
-    near = lags[np.abs(lags - first) <= first // 4]  # noise makes several peaks of one
-    return int(near[alike[near].argmax()])
-
-
-def _correlations(parts: Sequence[np.ndarray], most: int) -> np.ndarray:
-    """Autocorrelation (most,) at lags 0, 1, 2 …, over all sequences, trends left out.
-
-    Sums are divided by how many values there are, not by how many pairs: few pairs prove little.
-    """
-    total = np.zeros(most)
-    for part in parts:
-        power = np.abs(np.fft.rfft(_level(part), len(part) + most)) ** 2
-        total += np.fft.irfft(power, len(part) + most)[:most]
-    return total / total[0] if total[0] > 0 else total
-
-
-def _level(values: np.ndarray) -> np.ndarray:
-    """Detrended values: without their mean and their linear trend."""
-    around = values - values.mean() if len(values) else values
-    steps = np.arange(len(values)) - (len(values) - 1) / 2
-    slope = (around @ steps) / max(1.0, steps @ steps)
-    flat: np.ndarray = around - slope * steps
-    return np.where(np.abs(flat) > 1e-9 * np.abs(values).max(initial=0), flat, 0.0)

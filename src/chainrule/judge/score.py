@@ -147,7 +147,7 @@ def measure_each(ids: np.ndarray, logs: np.ndarray) -> list[Score]:
 
 
 def _zeros(logs: np.ndarray) -> int:
-    """How many symbols have probability zero; NaN is nobody's probability."""
+    """How many symbols have probability zero; NaN is refused."""
     if np.isnan(logs).any():
         where = int(np.flatnonzero(np.isnan(logs))[0])
         raise ModelError(

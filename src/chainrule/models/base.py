@@ -38,6 +38,13 @@ class ModelConfig(Config):
     suppressed: tuple[int, ...] = option((PAD, BOS, MASK), "ids that are read, never predicted", hidden=True)
 
 
+@dataclass(frozen=True, kw_only=True)
+class SourceConfig(ModelConfig):
+    """What an encoder-decoder is told: the vocabulary of its source, too."""
+
+    source_size: int = option(0, "how many ids there are in the source", hidden=True)
+
+
 @dataclass(frozen=True)
 class CostForecast:
     """What training would cost."""
@@ -56,7 +63,7 @@ class Body(ABC):
     family: ClassVar[str] = ""
     Config: ClassVar[type[ModelConfig]] = ModelConfig
     learner: ClassVar[Literal["count", "gradient"] | None] = None  # None: it is made of trained models
-    task: ClassVar[str] = "next"  # what it is trained for when nobody says
+    task: ClassVar[str] = "next"  # what it is trained for if not given
     reads: ClassVar[Literal["left", "both"]] = "left"  # hidden[:, t] has seen symbols up to t, or all of them
     context: int | None = None  # most symbols it can hold; None: no limit
     stateful: bool = False  # the state is carried from one sequence to the next, as in running text

@@ -1,4 +1,4 @@
-"""The family `dynamic`: dynamic evaluation, a model that goes on learning from what it scores (Krause et al. 2018).
+"""The family `dynamic`: dynamic evaluation, a model that keeps learning from the text it scores (Krause et al. 2018).
 
 A window of the text is scored, then the weights take a step down the gradient of what the window cost, and a step
 back towards the trained weights. So no symbol is predicted by weights that have seen it, or anything behind it.
@@ -41,14 +41,14 @@ LEAST = -1e4  # log-probability of what has none, where totals are compared
 
 @dataclass(frozen=True, kw_only=True)
 class DynamicConfig(WrapperConfig):
-    """How much is learnt from a window, and how fast it is forgotten."""
+    """Learning rate, decay towards the trained weights, and window of dynamic evaluation."""
 
     lr: float = option(0.0015, "learning rate: how far a weight moves at a usual gradient", low=0.0)
     decay: float = option(
         0.003, "share of the way back to the trained weights at each step", low=0.0, high=1.0
     )
     window: int = option(64, "how many symbols are scored before they are learnt from", low=1)
-    stateful: bool = option(True, "learning goes on from one sequence to the next")
+    stateful: bool = option(True, "keep what was learnt from one sequence to the next")
 
 
 @register("dynamic")
@@ -134,6 +134,7 @@ class Dynamic(Wrapper, VectorModel):
             yield from self._windows(ids, Learner(self.model, self.config))
 
     def _windows(self, ids: np.ndarray, learner: Learner) -> Iterator[Reading]:
+        # Not by `read_windows`: that reads rows side by side, without gradients, by weights that stay as they are.
         model, state = learner.model, learner.model.start(1)
         for window in windows_in_order(model, ids, self.config.window):
             state = model.start(len(window.tokens)) if window.first else state.detach()

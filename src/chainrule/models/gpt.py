@@ -1,4 +1,4 @@
-"""The family `gpt`: every symbol looks back at all symbols before it (Radford et al. 2018, 2019)."""
+"""The family `gpt`: a causal Transformer, each symbol attends to all before it (Radford et al. 2018, 2019)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from chainrule.config import option
 from chainrule.errors import ConfigError, ModelError
 from chainrule.models.base import ModelConfig
-from chainrule.models.neural import NeuralConfig, NeuralLanguageModel
+from chainrule.models.neural import TIED, NeuralConfig, NeuralLanguageModel
 from chainrule.models.registry import register
 from chainrule.models.sizing import transformer
 from chainrule.models.state import State
@@ -26,12 +26,18 @@ DEVIATION = 0.02  # of weights at the beginning
 
 @dataclass(frozen=True, kw_only=True)
 class TransformerConfig(NeuralConfig):
-    """Layers of attention: how many heads look, how far, and how places are told apart."""
+    """Settings of Transformers: layers, heads, context length and MLP."""
 
-    layers: int = option(4, "number of layers", low=1, high=256)
-    width: int = option(128, "hidden size: numbers of a token's vector", low=1)
-    heads: int = option(4, "attention heads; divides the width", low=1)
-    context: int = option(256, "context length: how many tokens it can attend to", low=2)
+    layers: int = option(4, "number of layers", low=1, high=256, chosen=True)
+    width: int = option(128, "hidden size: numbers of a token's vector", low=1, chosen=True)
+    embedding: int | None = option(None, "embedding size; always --width here, so leave it out", low=1)
+    tied: str = option(
+        "auto",
+        "weight tying: one table of embeddings for input and output; auto: yes",
+        choices=TIED,
+    )
+    heads: int = option(4, "attention heads; divides the width", low=1, chosen=True)
+    context: int = option(256, "context length: how many tokens it can attend to", low=2, chosen=True)
     ffn_width: int | None = option(
         None, "width of the MLP inside a block; four times --width if not given", low=1
     )
@@ -142,11 +148,11 @@ class Gpt(NeuralLanguageModel):
         assert isinstance(state, GptState)
         if not tokens.shape[1]:
             return self.embedding(tokens), state
-        said = tokens != PAD  # (B, T)
-        whole = bool(said.all()) and bool(state.real.all())
+        given = tokens != PAD  # (B, T)
+        whole = bool(given.all()) and bool(state.real.all())
         state = state if whole else state.trimmed()
         cached, new = state.caches[0].length, tokens.shape[1]
-        real = torch.cat([state.real, said], 1)  # (B, L)
+        real = torch.cat([state.real, given], 1)  # (B, L)
         positions = torch.arange(new, device=tokens.device)[None]  # (1, T)
         if cached:
             positions = state.length[:, None] + positions  # (B, T)
@@ -156,7 +162,7 @@ class Gpt(NeuralLanguageModel):
             mask = replace(mask, rotation=rotation)
         embeddings = tap.tell(self, "embeddings", self._embeddings(tokens, positions))  # (B, T, D)
         vectors, caches = self.blocks(embeddings, state.caches, mask)  # (B, T, D)
-        return self.norm(vectors), GptState(caches, state.length + said.sum(1), real)
+        return self.norm(vectors), GptState(caches, state.length + given.sum(1), real)
 
     def _embeddings(self, tokens: Tensor, positions: Tensor) -> Tensor:
         """Vectors (B, T, D) of symbols, and of their positions unless these are rotary."""

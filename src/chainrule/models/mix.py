@@ -66,8 +66,16 @@ class Mix(ArrayModel):
         """A mix of models that share a vocabulary and read left to right."""
         first = models[0].config
         for model in models:
-            if model.config.vocab_size != first.vocab_size or model.reads != "left":
-                raise ModelError("Models can be mixed if they read left to right over the same vocabulary.")
+            if model.reads != "left":
+                raise ModelError(
+                    f"A {model.family} reads both ways, and a mix predicts the next symbol: leave it out, or take a "
+                    "model that reads left to right, such as gpt or lstm."
+                )
+            if model.config.vocab_size != first.vocab_size:
+                raise ModelError(
+                    f"The {model.family} has {model.config.vocab_size:,} ids and the first model {first.vocab_size:,}: "
+                    "mix models over the same codec (fit --codec-from MODEL)."
+                )
         suppressed = tuple(sorted(set.intersection(*(set(model.config.suppressed) for model in models))))
         parts = tuple(described(model) for model in models)
         return cls(
@@ -87,12 +95,12 @@ class Mix(ArrayModel):
         return MixState(tuple(model.start(batch, source) for model in self.models))
 
     def read(self, tokens: Tensor, state: State) -> tuple[Tensor, MixState]:
-        """Log-probabilities (B, T, V) of the mix: hidden vectors of several models have nothing else in common."""
+        """Log-probabilities (B, T, V) of the mix: hidden vectors of different models cannot be averaged."""
         import torch
 
         assert isinstance(state, MixState)
         logs, states = [], []
-        for model, weight, part in zip(self.models, self.config.weights, state.parts, strict=True):
+        for model, weight, part in zip(self.models, self._weights(), state.parts, strict=True):
             hidden, after = model.read(tokens, part)
             logits = model.logits(hidden).float()  # (B, T, V)
             logs.append(logits - log_total(logits).unsqueeze(-1) + _log(weight))
@@ -103,23 +111,27 @@ class Mix(ArrayModel):
         return hidden
 
     def score(self, tokens: Tensor, targets: Tensor, state: State) -> tuple[Tensor, MixState]:
-        """Each model's own way to score, then the sum: nobody's V logits are held."""
+        """Each model scores in its own way, then the sum: no (B, T, V) logits are held."""
         import torch
 
         assert isinstance(state, MixState)
         logs, states = [], []
-        for model, weight, part in zip(self.models, self.config.weights, state.parts, strict=True):
+        for model, weight, part in zip(self.models, self._weights(), state.parts, strict=True):
             found, after = model.score(tokens, targets, part)
             logs.append(found + _log(weight))
             states.append(after)
         return torch.logsumexp(torch.stack(logs), 0), MixState(tuple(states))
 
     def score_ids(self, ids: np.ndarray, batch: int = BATCH) -> np.ndarray:
-        """Tells `weights` (positions, models): the posterior of each model, given the symbol that came."""
-        logs = [model.score_ids(ids, batch) for model in self.models]
-        if tap.is_tapped(self, "weights"):
-            tap.tell(self, "weights", posterior(logs, self.config.weights))
-        return mixed(logs, self.config.weights)
+        """Tells the `posterior` (positions, models) of each model, given the symbol that came."""
+        logs, weights = [model.score_ids(ids, batch) for model in self.models], self._weights()
+        if tap.is_tapped(self, "posterior"):
+            tap.announce(self, "posterior", posterior(logs, weights))
+        return mixed(logs, weights)
+
+    def _weights(self) -> list[float]:
+        """Of each model, as taps tell and replace them (models,)."""
+        return tap.tell(self, "weights", np.array(self.config.weights)).tolist()  # type: ignore[no-any-return]
 
     @classmethod
     def cost_forecasts(

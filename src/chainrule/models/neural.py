@@ -32,6 +32,7 @@ from chainrule.nn.threads import fastest
 from chainrule.symbols import FIRST, PAD
 
 TABLES = ("embedding.weight", "output.weight", "output.bias")  # a row for every symbol
+TIED = ("auto", "yes", "no")
 PROCESS, STARTING = 700_000_000, 4.0  # bytes and seconds that torch takes beside what is learnt
 
 
@@ -106,11 +107,13 @@ class Neural(nn.Module, Body):
         """Weights that turn vectors into vectors inside a network, for optimisers that know what matrices are."""
         return (one.weight for block in self.modules() if isinstance(block, Block) for one in block.linears)
 
+    @final
     def arrays(self) -> Mapping[str, np.ndarray]:
         """A tensor that two layers share is kept once, under its first name."""
         values, first = self.state_dict(), self._first_names()
         return {name: values[name].detach().cpu().numpy() for name in values if first[name] == name}
 
+    @final
     @classmethod
     def from_arrays(cls, config: Any, arrays: Mapping[str, np.ndarray]) -> Self:
         model = cls(config)
@@ -146,22 +149,28 @@ class NeuralConfig(ModelConfig):
     """Settings of all neural language models: embeddings, layers and a softmax."""
 
     layers: int = option(1, "number of layers", low=1, high=64)
-    width: int = option(256, "hidden size: units of a layer", low=1)
-    embedding: int | None = option(None, "embedding size; chosen, --width at most, if not given", low=1)
+    width: int = option(256, "hidden size: units of a layer", low=1, chosen=True)
+    embedding: int | None = option(None, "embedding size, --width at most", low=1, chosen=True)
     tied: str = option(
         "auto",
         "weight tying: one table of embeddings for input and output; auto: if sizes match",
-        choices=("auto", "yes", "no"),
+        choices=TIED,
+        chosen=True,
     )
-    dropout: float = option(0.0, "dropout between layers while training", low=0.0, high=0.99)
+    dropout: float = option(0.0, "dropout between layers while training", low=0.0, high=0.99, chosen=True)
     embedding_dropout: float = option(
         0.0, "embedding dropout: share of symbols dropped while training", low=0.0, high=0.99
     )
     sampled_softmax: int = option(
-        0, "sampled softmax: train against so many drawn symbols instead of all; 0: all of them", low=0
+        0,
+        "sampled softmax: train against so many drawn symbols instead of all; 0: all of them",
+        low=0,
+        chosen=True,
     )
     bf16: bool | None = option(
-        None, "train with matrix products in bfloat16; not given: where the machine has instructions for them"
+        None,
+        "train with matrix products in bfloat16; chosen: where the machine has instructions for them",
+        chosen=True,
     )
 
     @property
@@ -192,7 +201,7 @@ class NeuralLanguageModel(Neural, VectorModel):
     """
 
     config: NeuralConfig
-    sizes = staticmethod(recurrent)  # how large, when nobody says
+    sizes = staticmethod(recurrent)  # chooses settings that are not given
 
     def __init__(
         self,

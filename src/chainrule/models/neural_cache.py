@@ -1,4 +1,4 @@
-"""The family `neural-cache`: what followed moments like this one is said again (Grave, Joulin, Usunier 2017).
+"""The family `neural-cache`: symbols that followed similar hidden states become likelier (Grave et al. 2017).
 
 A model's hidden vectors are kept, each with the symbol that came after it. The cache predicts a symbol by how much
 the vectors before its recent occurrences resemble the vector now, and is mixed with the model:
@@ -42,15 +42,17 @@ class NeuralCacheConfig(WrapperConfig):
     """How far back it looks, how flat its softmax is, and its weight in the mixture."""
 
     size: int = option(500, "how many recent hidden vectors are kept", low=1)
-    theta: float = option(0.3, "flatness: 0 makes all of them alike, more prefers similar ones", low=0.0)
+    theta: float = option(
+        0.3, "flatness theta: 0 weighs all hidden vectors alike, more prefers similar ones", low=0.0
+    )
     weight: float = option(0.1, "lambda, the weight of the cache beside its model", low=0.0, high=1.0)
     prior: float = option(
         100.0,
-        "as so many pairs counts what the model says: a cache with little in it is hardly heard",
+        "pairs at which the cache has half of its weight: with n of them it has n / (n + prior)",
         low=0.0,
     )
     stateful: bool = option(
-        True, "the cache goes on from one sequence to the next, as in running text line by line"
+        True, "keep the cache from one sequence to the next, as in running text line by line"
     )
 
 
@@ -113,7 +115,7 @@ class NeuralCache(Wrapper):
         return NeuralCacheState(self.model.start(batch, source), keys, symbols, last, begun)
 
     def read(self, tokens: Tensor, state: State) -> tuple[Tensor, NeuralCacheState]:
-        """As in a mix, what is read out is what is said: log-probabilities (B, T, V)."""
+        """The hidden output is the prediction itself, as in a mix: log-probabilities (B, T, V)."""
         hidden, pairs, after = self._looked_up(tokens, state)
         logits = self.model.logits(hidden).float()  # (B, T, V)
         plain = (logits - log_total(logits).unsqueeze(-1)).exp()
@@ -172,7 +174,7 @@ class NeuralCache(Wrapper):
         return known[:, None] & before & (rank[:, None] > newest - self.config.size)
 
     def score_ids(self, ids: np.ndarray, batch: int = BATCH) -> np.ndarray:
-        """A cache that goes on reaches behind what its model can hold; else it starts empty with the model's memory."""
+        """A stateful cache reaches back beyond the context of its model; else both start empty in every window."""
         if self.context is not None and not self.config.stateful:
             return score_in_windows(self, ids, batch)
         logs, [cache] = self.cached(ids, [self.config.theta], batch)
@@ -183,21 +185,25 @@ class NeuralCache(Wrapper):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Log-probabilities of flat ids under the model (N,), and under the cache for each theta (thetas, N).
 
-        As far as the cache is not heard, it says what the model says. Symbols look back in blocks: by products of
-        matrices.
+        Where the cache has too few pairs for its full weight, the model fills up the rest. Symbols are looked up in
+        blocks, by products of matrices.
         """
         symbols = tensor(self, np.asarray(ids))  # (N,)
         logs, caches = np.zeros(len(ids), np.float32), np.zeros((len(thetas), len(ids)), np.float32)
         starts = np.zeros(1, np.int64) if self.config.stateful else sequences(ids)[0]
-        past: Past | None = None
+        keys: CacheKeys | None = None
         for reading in self.model.readings(ids, batch):
             kept = reading[self._predictable(symbols[reading.places]).cpu().numpy()]
-            past = Past(kept.places, kept.hidden) if past is None else past.with_more(kept, self.config.size)
+            keys = (
+                CacheKeys(kept.places, kept.hidden)
+                if keys is None
+                else keys.with_more(kept, self.config.size)
+            )
             logs[reading.places] = reading.logs.cpu().numpy()
             for block in (reading[at : at + BLOCK] for at in range(0, len(reading.places), BLOCK)):
-                bounds = past.visible(block.places, starts, self.config.size)
+                bounds = keys.visible(block.places, starts, self.config.size)
                 caches[:, block.places] = (
-                    past.look_up(block, symbols, bounds, thetas, self.config.prior).cpu().numpy()
+                    keys.look_up(block, symbols, bounds, thetas, self.config.prior).cpu().numpy()
                 )
         return logs, caches
 
@@ -207,22 +213,20 @@ class _Pairs:
     """Pairs in the cache and those just read, and what each is worth to every new symbol."""
 
     symbols: Tensor  # (B, M) PAD where there is none
-    weights: (
-        Tensor  # (B, T, M) their sum is how much the cache is heard: 0 where there is nothing to look back at
-    )
+    weights: Tensor  # (B, T, M) their sum is the share of its weight that the cache has: 0 where it is empty
 
 
 @dataclass(frozen=True)
-class Past:
-    """Pairs of flat ids, in order: the vectors before symbols, by where those lie."""
+class CacheKeys:
+    """The keys of a cache over flat ids, in order: the hidden vector before each symbol, and where the symbol lies."""
 
     places: np.ndarray  # (M,)
     keys: Tensor  # (M, D)
 
-    def with_more(self, reading: Reading, size: int) -> Past:
+    def with_more(self, reading: Reading, size: int) -> CacheKeys:
         """The newest `size` of these, and those of a reading."""
         places = np.concatenate([self.places[-size:], reading.places])
-        return Past(places, torch.cat([self.keys[-size:], reading.hidden]))
+        return CacheKeys(places, torch.cat([self.keys[-size:], reading.hidden]))
 
     def visible(self, places: np.ndarray, starts: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
         """Where the pairs begin and end that a symbol (n,) is predicted from: before it, after the start before it."""
@@ -238,7 +242,7 @@ class Past:
         thetas: Sequence[float],
         prior: float,
     ) -> Tensor:
-        """Log-probability (thetas, n) of a block's symbols under the cache, filled up by what the model says."""
+        """Log-probability (thetas, n) of a block's symbols under the cache, the rest filled up by the model."""
         begin, end = (torch.as_tensor(one[:, None], device=symbols.device) for one in bounds)  # (n, 1)
         first, last = int(begin.min()), int(end.max())
         dots = block.hidden @ self.keys[first:last].T  # (n, M)
@@ -246,18 +250,18 @@ class Past:
         seen = (column >= begin) & (column < end)  # (n, M)
         same = symbols[self.places[first:last]] == symbols[block.places][:, None]  # (n, M)
         found = torch.stack([(_softmax(dots * theta, seen, prior) * same).sum(1) for theta in thetas])
-        rest = 1 - _heard(end - begin, prior).squeeze(1)  # (n,)
+        rest = 1 - _share(end - begin, prior).squeeze(1)  # (n,)
         return torch.logaddexp(found.log(), rest.log() + block.logs)
 
 
 def _softmax(scores: Tensor, seen: Tensor, prior: float) -> Tensor:
-    """Over what is seen, together as much as it is heard; all 0 where nothing is seen."""
+    """Softmax over the pairs that are seen, times the share of its weight the cache has; 0 where nothing is seen."""
     found = torch.softmax(scores.masked_fill(~seen, -torch.inf), -1).nan_to_num_(0.0)
-    return found.mul_(_heard(seen.sum(-1, keepdim=True), prior))
+    return found.mul_(_share(seen.sum(-1, keepdim=True), prior))
 
 
-def _heard(pairs: Tensor, prior: float) -> Tensor:
-    """How much a cache of so many pairs is heard beside its model."""
+def _share(pairs: Tensor, prior: float) -> Tensor:
+    """The share of its weight that a cache of so many pairs has: n / (n + prior)."""
     return pairs / (pairs + prior).clamp(min=1e-6)
 
 

@@ -1,6 +1,6 @@
-"""Readings: what a model with hidden vectors said of flat ids, and the vectors it said it from.
+"""Readings: log-probabilities of flat ids, and the hidden vectors they were predicted from.
 
-They come in the order of the text, a part at a time: whoever looks back (a neural cache) need not hold all of it.
+They come in the order of the text, a part at a time: a neural cache, which looks back, need not hold all of it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from torch import Tensor
 
 from chainrule.models.base import BATCH, LanguageModel
 from chainrule.models.state import State
-from chainrule.models.windows import LONG, WARM, tensor, windows
+from chainrule.models.windows import LONG, WARM, TokenWindow, read_windows, tensor
 from chainrule.symbols import BOS
 
 STEP = 16 * (LONG - WARM)  # symbols of a part: their vectors are held at once
@@ -67,15 +67,15 @@ def _parts(ids: np.ndarray, stateful: bool) -> Iterator[tuple[int, int, int]]:
 def _reading(model: VectorModel, ids: np.ndarray, batch: int, seen: int) -> Reading:
     hidden = torch.zeros(len(ids), model.width, device=model.device)
     logs = torch.zeros(len(ids), device=model.device)
-    state: State | None = None
-    for window in windows(model, ids, batch):
-        before = model.start(len(window.tokens)) if window.first or state is None else state
-        with model.inference(window.tokens.size):
-            read, state = model.read(tensor(model, window.tokens), before)  # (B, T, D)
-            found = model.score_hidden(read, tensor(model, window.targets(ids)))  # (B, T)
-            wanted = torch.as_tensor(window.wanted, device=model.device)
-            places = tensor(model, window.places[window.wanted])
-            hidden[places], logs[places] = read[wanted].float(), found[wanted]
+
+    def step(window: TokenWindow, tokens: Tensor, state: State) -> tuple[tuple[Tensor, Tensor], State]:
+        read, state = model.read(tokens, state)  # (B, T, D)
+        return (read, model.score_hidden(read, tensor(model, window.targets(ids)))), state
+
+    for window, (read, found) in read_windows(model, ids, step, batch):  # (B, T, D), (B, T)
+        wanted = torch.as_tensor(window.wanted, device=model.device)
+        places = tensor(model, window.places[window.wanted])
+        hidden[places], logs[places] = read[wanted].float(), found[wanted]
     kept = np.flatnonzero(ids != BOS)
     kept = kept[kept > seen] if seen else kept
     return Reading(kept, logs[tensor(model, kept)], hidden[tensor(model, kept)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, final
 
 from torch import Tensor, nn
 
@@ -63,10 +63,12 @@ class Recurrent(NeuralLanguageModel):
     def cell(self, inputs: int) -> Cell:
         """A fresh cell that reads vectors of `inputs` numbers."""
 
+    @final
     @classmethod
     def tiny(cls, seed: int = 0) -> Self:
         return cls.seeded(cls.Config(vocab_size=9, layers=2, width=8), seed)  # type: ignore[call-arg]
 
+    @final
     def start(self, batch: int, source: Any = None) -> RecurrentState:
         if source is not None:
             raise ModelError(
@@ -74,6 +76,7 @@ class Recurrent(NeuralLanguageModel):
             )
         return RecurrentState(self.layers.start(batch))
 
+    @final
     def read(self, tokens: Tensor, state: State) -> tuple[Tensor, RecurrentState]:
         assert isinstance(state, RecurrentState)
         embeddings = tap.tell(self, "embeddings", self.vectors(tokens))  # (B, T, E)

@@ -1,4 +1,4 @@
-"""How large a model should be for the data and the time there are, when nobody says.
+"""How large a model should be for the data and the budget, when no size is given.
 
 A model wants to read several symbols for each of its weights, and data that are read often must be protected from
 overfitting. The numbers here were found on texts of a million symbols; see benchmarks/results.md.

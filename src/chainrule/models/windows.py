@@ -1,6 +1,6 @@
 """Reading flat ids in windows: rows of similar length side by side, their memory carried from window to window.
 
-Data are flat arrays of whole sequences `BOS x_1 … x_T EOS`. Whoever wants something of every symbol (its score, a
+Data are flat arrays of whole sequences `BOS x_1 … x_T EOS`. Whatever needs a value for every symbol (its score, a
 forecast before it) reads them by these rules, and decoding reads by the same ones, so that a sequence scores what it
 was generated with. For a network that holds any number of symbols this ends after LONG of them: decoding never forgets,
 and what follows is scored after the WARM symbols before it. It does not end for models with a context, nor for counts.
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -64,12 +64,13 @@ def windows(
         yield from _columns(ids, rows[some], width or WINDOW)
 
 
-Step = Callable[[TokenWindow, "Tensor", "State"], tuple["Tensor", "State"]]
+Found = TypeVar("Found")
+Step = Callable[[TokenWindow, "Tensor", "State"], tuple[Found, "State"]]
 
 
 def read_windows(
-    body: Body, ids: np.ndarray, step: Step, batch: int = BATCH, width: int | None = None
-) -> Iterator[tuple[TokenWindow, Tensor]]:
+    body: Body, ids: np.ndarray, step: Step[Found], batch: int = BATCH, width: int | None = None
+) -> Iterator[tuple[TokenWindow, Found]]:
     """Every window and what `step` makes of it, its tokens (B, T) and the state that its rows have come to."""
     state: State | None = None
     for window in windows(body, ids, batch, width):

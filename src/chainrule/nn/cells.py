@@ -29,7 +29,7 @@ LATCH = 1e4  # far enough for a sigmoid to be 0 or 1
 
 
 def unseen(name: str, value: Tensor) -> Tensor:
-    """Nobody is at the taps."""
+    """No tap is used."""
     return value
 
 

@@ -1,7 +1,7 @@
-"""Int8 quantisation: a quarter of the memory to read, and reading weights is what one stream waits for.
+"""Int8 quantisation: weights take a quarter of the memory, and reading them is what limits generation of one text.
 
 Every row of a matrix has a scale of its own, and so has every vector it is multiplied with: sums of whole numbers are
-exact, so an answer does not depend on what else is answered beside it.
+exact, so a result does not depend on the other rows of its batch.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Matrix:
 
 
 class Int8Linear(nn.Module):
-    """Stands where an nn.Linear stood; it answers, and learns no more."""
+    """A linear layer with int8 weights, in the place of an nn.Linear: for inference only."""
 
     bias: Tensor | None
 

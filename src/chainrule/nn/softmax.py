@@ -120,8 +120,8 @@ class SoftmaxOutput(nn.Module):
         """
         hidden, targets, labels = _filled(*_real(hidden, targets))
         chance = self.chances(samples)  # (V,)
-        luck = torch.rand(chance.shape, generator=generator, device=chance.device)
-        drawn = torch.nonzero(luck < chance).squeeze(1)  # (S,)
+        uniform = torch.rand(chance.shape, generator=generator, device=chance.device)
+        drawn = torch.nonzero(uniform < chance).squeeze(1)  # (S,)
         fill = -len(drawn) % BLOCK
         ids = torch.cat([targets, drawn, drawn.new_zeros(fill)])  # (N + S,)
         own, others = torch.split(F.embedding(ids, self.weight), [len(targets), len(drawn) + fill])
@@ -159,7 +159,7 @@ class SoftmaxOutput(nn.Module):
         return self.small.times(hidden).add_(bias)
 
     def _suppressed_bias(self) -> Tensor:
-        """Silence costs nothing when it is in the bias."""
+        """The bias, -inf for suppressed symbols: adding it masks their logits at no extra cost."""
         return self.bias.masked_fill(self.suppressed, -torch.inf)  # (V,)
 
 

@@ -1,4 +1,4 @@
-"""Taps: hear or replace what the parts of a model compute, by name. Where nobody listens, they cost nothing.
+"""Taps: hear or replace what the parts of a model compute, by name. Unused, they cost nothing.
 
     with listening(model, "blocks.*.attention") as heard:
         model.read(tokens, state)
@@ -123,6 +123,13 @@ def hear(part: object, name: str, value: object) -> None:
     for tap in _TAPS.get():
         if isinstance(tap.does, Heard) and (full := tap.named(part, name)):
             tap.does.setdefault(full, []).append(value)
+
+
+def announce(part: object, name: str, value: object) -> None:
+    """Let listeners hear a value from which nothing is computed; who wants to replace it is refused."""
+    if is_replaced(part, name):
+        raise ModelError(f"{name!r} can be heard, not replaced: nothing is computed from it.")
+    hear(part, name, value)
 
 
 def _checked(name: str, old: Value, new: Any) -> Value:

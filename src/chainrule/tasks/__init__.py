@@ -1,1 +1,1 @@
-"""What is asked of a body, and how the answer is judged: one file a task."""
+"""Tasks (training objectives) and how they are judged: one file each."""

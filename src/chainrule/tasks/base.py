@@ -9,13 +9,14 @@ The trainer knows tasks, bodies and heads, and nothing of symbols; so a new task
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 from chainrule.codecs.base import Codec
 from chainrule.config import Config, option
 from chainrule.data.batches import Batch, Batches, TensorBatch
+from chainrule.data.rows import main_of
 from chainrule.registry import Registry
 
 if TYPE_CHECKING:
@@ -60,6 +61,8 @@ class Task(Config, ABC):
     """What a body is trained for; its settings are kept with the model."""
 
     name: ClassVar[str] = ""
+    predicts: ClassVar[str | None] = None  # the role whose symbols are asked for; None: a head answers
+    source: ClassVar[str | None] = None  # the role an encoder reads, if there is one
     judging = staticmethod(
         all_ids
     )  # how many ids `judge` reads, as many as `validate` would in the same time
@@ -73,6 +76,23 @@ class Task(Config, ABC):
     @abstractmethod
     def roles(self) -> Sequence[Role]:
         """The columns of the data it reads."""
+
+    @final
+    @property
+    def loss_unit(self) -> str:
+        """What its loss is counted in."""
+        return "nats per symbol" if self.predicts else "nats per target"
+
+    @final
+    def body_role(self, roles: Iterable[str]) -> str:
+        """The role whose ids a body reads: the one it predicts or, where a head answers, the main one."""
+        return self.predicts or main_of(roles)
+
+    @final
+    def sizes(self, codecs: Mapping[str, Codec]) -> dict[str, int]:
+        """Those of the vocabularies a body is made for, by setting."""
+        roles = {"vocab_size": self.body_role(codecs), "source_size": self.source}
+        return {name: codecs[role].size for name, role in roles.items() if role}
 
     @abstractmethod
     def head(self, body: Body, codecs: Mapping[str, Codec], seed: int) -> Head | None:

@@ -50,6 +50,7 @@ def _ids_judged(part: Part) -> int:
 class Masked(Task):
     """Some symbols are masked, and each is predicted from all that are not."""
 
+    predicts: ClassVar[str | None] = TEXT
     figure: ClassVar[str] = "pseudo_bits_per_symbol"
     shown: ClassVar[tuple[str, ...]] = (
         "pseudo_perplexity",

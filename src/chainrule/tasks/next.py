@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 class Next(Task):
     """p(x_t | x_<t) for every symbol, with teacher forcing and truncated back-propagation through time."""
 
+    predicts: ClassVar[str | None] = TEXT
     shown: ClassVar[tuple[str, ...]] = ("perplexity", "bits_per_symbol", "bits_per_byte", "unknown")
 
     figure: ClassVar[str] = "bits_per_symbol"

@@ -1,4 +1,4 @@
-"""Adapting: go on from a trained model with new data (fine-tuning, domain adaptation).
+"""Fine-tuning: train a saved model further on new data (domain adaptation).
 
 Codec, family, sizes and task come from the model. One that learns by gradient is trained further; an n-gram is
 interpolated with one of the new data, or counted again from old and new data together. Figures on old and new text,
@@ -35,7 +35,7 @@ from chainrule.train.refit import first_half, recount, refit_facts
 from chainrule.train.start import Start
 
 SLOWER = 0.3  # the learning rate, as a part of that the model was trained with
-CAREFUL = 1e-4  # the learning rate where nobody knows that
+CAREFUL = 1e-4  # the learning rate where that is not known
 # Settings of a model that say how it is trained, not what it is.
 FREE = ("dropout", "embedding_dropout", "weight_drop", "dropout_kind", "sampled_softmax", "bf16", "memory")
 
@@ -55,7 +55,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Origin:
-    """The model that is gone on from."""
+    """The model that is fine-tuned."""
 
     name: str
     bundle: Bundle
@@ -68,10 +68,10 @@ class Origin:
         kind = bundle.body.family
         if bundle.body.learner is None:
             raise ModelError(
-                f"{found.name} is a {kind}, made of trained models. Go on from one of those, and {kind} again."
+                f"{found.name} is a {kind}, made of trained models. Fine-tune one of those, and {kind} again."
             )
         if bundle.head is not None or not bundle.body.arrays():
-            raise ModelError(f"{found.name} is a {kind} that cannot be gone on from. Fit a new one.")
+            raise ModelError(f"{found.name} is a {kind} that cannot be fine-tuned. Fit a new one.")
         return found
 
     @property
@@ -107,7 +107,7 @@ class Origin:
 
 
 def adapt(given: str | Path | Bundle, asked: Asked, options: Mapping[str, Any], place: Place) -> Bundle:
-    """Go on from a trained model with new data."""
+    """Fine-tune a trained model on new data."""
     origin = Origin.of(given)
     before = origin.bundle
     known = list(settings_of(before.body.family, before.task.name).values())
@@ -119,7 +119,7 @@ def adapt(given: str | Path | Bundle, asked: Asked, options: Mapping[str, Any], 
     data = _opened(origin, asked, task, options, known)
     codecs = _extended(before, data) if config.extend_vocab else dict(before.codecs)
     prepared = encoded(data, codecs)
-    _check_known(prepared)
+    _check_known(task, prepared)
     old = old_text(origin, asked.old, task)
     place = place.judging(task, prepared.valid, prepared.test, old.part(codecs))
     new = data.test or data.valid
@@ -164,14 +164,16 @@ def _roles(origin: Origin, task: Task) -> list[Role]:
 
 
 def _extended(before: Bundle, data: Dataset) -> dict[str, Codec]:
-    """The codecs, that of the main role with the symbols of the new training part."""
-    return {**before.codecs, data.main: before.codec.extended(data.train[data.main])}
+    """The codecs, that of what the body reads with the symbols of the new training part."""
+    role = before.task.body_role(before.codecs)
+    return {**before.codecs, role: before.codec.extended(data.train[role])}
 
 
-def _check_known(prepared: Prepared) -> None:
+def _check_known(task: Task, prepared: Prepared) -> None:
     """Refuse unknown symbols where they are impossible: nothing can be learnt from them."""
-    unknown = prepared.train.main.unknown
-    if unknown and UNK in prepared.codec.suppressed:
+    role = task.body_role(prepared.codecs)
+    unknown = prepared.train[role].unknown
+    if unknown and UNK in prepared.codecs[role].suppressed:
         raise DataError(
             f"The vocabulary is closed, and {unknown:,} symbols of the data are not in it. Add them with "
             "--extend-vocab, if the model learns by gradient, or fit a new one."
@@ -230,8 +232,9 @@ def _train(
 ) -> Bundle:
     """Train all weights, or those of the last layers, further."""
     body: Any = origin.bundle.body
-    if prepared.codec is not origin.bundle.codec:
-        body = body.grown(prepared.codec.size, prepared.codec.suppressed)
+    codec = prepared.codecs[task.body_role(prepared.codecs)]
+    if codec is not origin.bundle.codec:
+        body = body.grown(codec.size, codec.suppressed)
     asked = type(body.config).from_values(share(options, type(body.config)))
     free = {name: getattr(asked, name) for name in FREE if name in options and hasattr(asked, name)}
     layers = FitConfig.from_values(share(options, FitConfig)).unfreeze
@@ -315,7 +318,7 @@ def _interpolate(
     ids = prepared.valid[TEXT].ids
     weights = best_weights([model.score_ids(ids)[ids != BOS] for model in (old, new)])
     note = f"interpolated with a {new.family} of the new data: old {weights[0]:.3f}, new {weights[1]:.3f}"
-    found = Outcome(Mix.of([old, new], weights), None, (*new.notes, note), {})
+    found = Outcome(Mix.of([old, new], weights), None, (*new.notes, note), {"parts": ["old", "new"]})
     card = card_of(task, found, prepared)
     if not refits(old.family, prepared, options):
         return Bundle(prepared.codecs, found.body, task, None, card)
@@ -335,17 +338,18 @@ def _card(
     adapted: Bundle, origin: Origin, prepared: Prepared, note: str, figures: Mapping[str, Any]
 ) -> dict[str, Any]:
     """What is said of an adapted model besides what is said of any."""
-    main, added = prepared.train.main, prepared.codec.size - origin.bundle.codec.size
+    read = prepared.train[adapted.task.body_role(prepared.codecs)]
+    added = adapted.codec.size - origin.bundle.codec.size
     facts = {
         "from": origin.name,
         "data": origin.bundle.card.get("data"),
-        "unknown": main.unknown,
+        "unknown": read.unknown,
         "added": added,
     }
-    told = [f"goes on from {origin.name}", *_learning(adapted)]
+    told = [f"fine-tuned from {origin.name}", *_learning(adapted)]
     told += [f"{added:,} symbols were added to the vocabulary"] if added else []
-    if main.unknown:
-        told.append(f"{main.unknown:,} of {main.symbols:,} symbols to learn from are unknown to the codec")
+    if read.unknown:
+        told.append(f"{read.unknown:,} of {read.symbols:,} symbols to learn from are unknown to the codec")
     notes = [*told, *adapted.card["notes"], *([note] if note else [])]
     return {**adapted.card, "notes": notes, "adapted": {**facts, "figures": figures}}
 

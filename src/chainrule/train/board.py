@@ -12,7 +12,7 @@ EVERY = 10  # steps between two points of the training loss
 
 
 class TensorBoardWriter:
-    """Writes event files beside the checkpoints; a run that goes on takes back what it will do again."""
+    """Writes event files beside the checkpoints; a resumed run removes the steps that it will do again."""
 
     def __init__(self, folder: Path, step: int) -> None:
         try:

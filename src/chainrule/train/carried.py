@@ -1,4 +1,4 @@
-"""Memory carried from batch to batch, when its rows are dealt out among processes."""
+"""State carried from batch to batch, its rows divided among processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run on disk: everything needed to go on as if nothing had happened, in one file replaced at once.
+"""A run on disk: everything needed to resume as if nothing had happened, in one file replaced at once.
 
 run/
   checkpoint.safetensors   weights, optimiser, carried memory, random state, best weights, plain facts
@@ -38,8 +38,9 @@ class Progressing:
     count: int = 0
     averaged: int = 0  # how many steps are in the average
     validations: int = 0  # how many lie behind
-    passed: float = 0.0  # seconds before this process went on
+    passed: float = 0.0  # seconds before this process resumed
     threads: int = 1  # sums depend on how work is shared out
+    history: list[dict[str, float]] = field(default_factory=list)  # a line a validation
     ended: bool = False  # all of its plan was done: it continues with more time only
     plan: Plan = field(default_factory=Plan)
     speed: Speed = field(default_factory=Speed)
@@ -49,6 +50,23 @@ class Progressing:
         """From a checkpoint."""
         plan, speed = Plan.from_values(values["plan"]), Speed(**values["speed"])
         return cls(**{**values, "plan": plan, "speed": speed})
+
+
+def clear_run(folder: str | Path | None, resume: bool, force: bool) -> None:
+    """Refuse a folder that holds a run already, stopped or finished; with `force` its files are removed."""
+    if folder is None or resume:
+        return
+    stopped, finished = Path(folder) / FILE, Path(folder) / METRICS
+    if not force and stopped.exists():
+        raise BundleError(
+            f"{folder} holds a run that was stopped. Continue it with --resume, or replace it with --force."
+        )
+    if not force and finished.exists():
+        raise BundleError(
+            f"{folder} holds the record of a finished run. Replace it with --force, or remove it."
+        )
+    for path in (stopped, finished):
+        path.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True)

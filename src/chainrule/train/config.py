@@ -1,4 +1,4 @@
-"""How to train by gradient: good without being asked, and every choice can be made."""
+"""Settings of training by gradient; those not given are chosen for the data and the budget."""
 
 from __future__ import annotations
 
@@ -42,23 +42,31 @@ class TrainConfig(Config):
     budget: str | None = option(
         None,
         "how long the whole command may take, such as 90s, 10m or 1h: from its start until the model is saved, "
-        "with reading, training and judging; the schedule follows when the machine becomes slower or faster",
+        "with reading, training and judging; the schedule adapts to the speed of the machine",
     )
     epochs: float | None = option(None, "how often to go through the data, instead of a budget", low=0)
-    tokens: int | None = option(None, "how many tokens to train on, instead of a budget (5M)", low=1)
+    tokens: int | None = option(
+        None,
+        "how many tokens to train on, instead of a budget (5M); chosen: 20 epochs, at most 10M",
+        low=1,
+        chosen=True,
+    )
     steps: int | None = option(None, "how many steps of the optimiser, instead of a budget", low=1)
-    batch_size: int | None = option(None, "sequences or streams in a batch", low=1)
+    batch_size: int | None = option(None, "sequences or streams in a batch", low=1, chosen=True)
     accumulate: int = option(1, "gradient accumulation: batches that make one step", low=1, high=100_000)
     seq_len: int | None = option(
-        None, "truncated BPTT length: over how many tokens gradients flow back", low=1
+        None, "truncated BPTT length: over how many tokens gradients flow back", low=1, chosen=True
     )
-    lr: float | None = option(None, "peak learning rate", low=0)
+    lr: float | None = option(None, "peak learning rate", low=0, chosen=True)
     clip_norm: float = option(
         1.0, "gradient clipping: the largest norm of the whole gradient; 0: none", low=0
     )
     weight_decay: float = option(0.01, "decoupled weight decay, as in AdamW", low=0)
     optimizer: str = option(
-        "adamw", "adamw, or muon for the matrices of attention layers", choices=("adamw", "muon")
+        "adamw",
+        "adamw, or muon for the matrices of attention layers; chosen: muon for Transformers",
+        choices=("adamw", "muon"),
+        chosen=True,
     )
     patience: int = option(8, "stop after so many validations without a better one; 0: never", low=0)
     average: bool = option(False, "use the average of the weights of the last quarter of the steps")

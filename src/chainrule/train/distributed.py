@@ -1,4 +1,4 @@
-"""Several processes that learn as one: started by torchrun, each reads its share of the rows of every batch.
+"""Data-parallel training: of the processes that torchrun starts, each reads its share of the rows of every batch.
 
 Gradients are added up over all of them, so a step is the same as if one process had read all rows. The main process
 plans, writes checkpoints and saves the model.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from chainrule.aliases import our_name, our_spelling
 from chainrule.bundle import Bundle
+from chainrule.codecs.base import Codec
 from chainrule.codecs.registry import codec as codec_named
 from chainrule.codecs.registry import codecs
 from chainrule.config import Config, flag, share, visible
@@ -28,6 +29,7 @@ from chainrule.progress import progress as shown
 from chainrule.tasks.base import Task, tasks
 from chainrule.tasks.base import task as task_named
 from chainrule.train.budget import Timing
+from chainrule.train.checkpoint import clear_run
 from chainrule.train.config import FitConfig, TrainConfig
 from chainrule.train.refit import Twin, first_half, recount, refit_facts, retrain
 from chainrule.train.shared import SharedCodecs
@@ -52,6 +54,7 @@ def fit(
     old: Data | None = None,
     run: str | Path | None = None,
     resume: bool = False,
+    force: bool = False,
     progress: Progress = shown,
     timing: Timing | None = None,
     **options: Any,
@@ -60,13 +63,14 @@ def fit(
 
     `options` are settings of the family (`order=5`), of the task (`mask_prob=0.15`), of the codec (`vocab="10k"`), of
     reading (`column="text"`) and, for models that learn by gradient, of training (`budget="10m"`). Such a training
-    keeps its checkpoints in the folder `run`, and continues from there with `resume`. Names of other tools are
+    keeps its checkpoints in the folder `run`, and continues from there with `resume`; a run that is there already is
+    replaced with `force` only. Names of other tools are
     understood: `model="LSTM"`, and with a warning `learning_rate=0.001`. A budget counts from this call, or as `timing`
     says, until the model is trained and judged.
 
     Counting models are then fitted once more on everything, held-out parts included; `refit` says yes or no for any
-    family. With `init_from`, a saved model or its folder, training goes on from there; `old` are data like those it
-    was trained on, to see what it forgets. The codec of `codec_from`, another model, is shared: both can be mixed.
+    family. With `init_from`, a saved model or its folder, that model is fine-tuned; `old` are data like those it was
+    trained on, to see what it forgets. The codec of `codec_from`, another model, is shared: both can be mixed.
     """
     place = Place(run, resume, progress, timing or Timing())
     model = model and our_spelling(model, families())
@@ -77,9 +81,11 @@ def fit(
     if init_from is not None:
         from chainrule.train.adapt import Asked, adapt
 
+        clear_run(run, resume, force)
         return adapt(init_from, Asked(data, valid, test, old, model, task, codec), options, place)
     if old is not None:
-        raise ConfigError("Old text shows what a model forgets that goes on from another: add --from MODEL.")
+        raise ConfigError("Old text shows what a fine-tuned model forgets: add --from MODEL.")
+    clear_run(run, resume, force)
     preparing = partial(prepare, codec=codec) if codec_from is None else SharedCodecs.of(codec_from).prepare
     return _fit(data, valid, test, model or USUAL, task, preparing, options, place)
 
@@ -160,7 +166,7 @@ def ask(model: str, task: str | None, options: Mapping[str, Any]) -> Task:
         )
     for name in ("extend_vocab", "unfreeze", "merge"):
         if options.get(name):
-            raise ConfigError(f"{flag(name)} goes on from a trained model: add --from MODEL.")
+            raise ConfigError(f"{flag(name)} is for fine-tuning a trained model: add --from MODEL.")
     configs: list[type[Config]] = [ReadConfig, *settings_of(model, task).values()]
     for config in configs:
         config.from_values(share(options, config))
@@ -202,17 +208,23 @@ def learn(
 ) -> Outcome:
     """A model of a family from prepared data; `options` of reading and of codecs are not looked at.
 
-    One that learns by gradient may go on from a `start`, whose settings it then has.
+    One that learns by gradient may begin with the weights of a `start`, whose settings it then has.
     """
     kind: Any = family(model)
     settings = kind.Config.from_values(share(options, kind.Config))
-    told = replace(settings, vocab_size=prepared.codec.size, suppressed=prepared.codec.suppressed)
+    told = _told(settings, task, prepared.codecs)
     if not issubclass(kind, CountingModel):
         place = Place(run, resume, progress, timing or Timing())
         return _train(kind, start.model if start else told, task, prepared, options, place, start)
     valid = prepared.valid[TEXT].ids if prepared.valid else None
     learnt = kind.learn(told, prepared.train[TEXT].ids, progress, valid)
     return Outcome(learnt, None, learnt.notes, {})
+
+
+def _told(settings: Any, task: Task, codecs: Mapping[str, Codec]) -> Any:
+    """The settings of a model with what it must know of the vocabularies."""
+    sizes = {name: size for name, size in task.sizes(codecs).items() if hasattr(settings, name)}
+    return replace(settings, suppressed=codecs[task.body_role(codecs)].suppressed, **sizes)
 
 
 def settings_of(model: str, task: str | None = None) -> dict[str, type[Config]]:

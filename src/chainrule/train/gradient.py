@@ -15,7 +15,6 @@ from typing import Any
 import torch
 
 from chainrule.data.dataset import Prepared
-from chainrule.data.rows import TEXT
 from chainrule.errors import BundleError, ConfigError, ModelError
 from chainrule.heads.base import Head
 from chainrule.models.base import ModelConfig
@@ -68,7 +67,7 @@ class Run:
 
 
 def learn(run: Run, prepared: Prepared, progress: Progress) -> Learnt:
-    """Train a family on prepared data; threads, seeds and the allocator are left as they were."""
+    """Train a family on prepared data; threads and seeds are left as they were."""
     asked = settle(run.kind, run.model, run.train, run.task, prepared, run.given, run.timing.planned)
     _trainer(run.kind, asked)  # refuses what cannot be, before anything is written
     settled = _settled(asked, run)
@@ -82,8 +81,8 @@ def learn(run: Run, prepared: Prepared, progress: Progress) -> Learnt:
     facts |= {"planned": max(one.steps for one in trainer.plan.revisions)}
     facts |= {"revisions": len(trainer.plan.revisions), "threads": trainer.at.threads}
     facts |= {"epochs": trainer.epochs, "stopped_early": trainer.at.step < trainer.plan.steps}
-    told = {"training": facts, "settings": settled.train.values()}
-    found = reason(facts, _unigram(run.kind, prepared))
+    told = {"training": facts, "settings": settled.train.values(), "history": trainer.at.history}
+    found = reason(facts, _unigram(run.task, prepared))
     notes = [settled.chosen, trainer.length, found and f"unfinished: {found}"]
     return Learnt(
         trainer.body,
@@ -93,11 +92,11 @@ def learn(run: Run, prepared: Prepared, progress: Progress) -> Learnt:
     )
 
 
-def _unigram(kind: type[Neural], prepared: Prepared) -> float:
+def _unigram(task: Task, prepared: Prepared) -> float:
     """Nats of the validation part that every model of symbols should beat; infinite where there is no such thing."""
-    if prepared.valid is None or not issubclass(kind, NeuralLanguageModel):
+    if prepared.valid is None or task.predicts is None:
         return math.inf
-    return unigram_nats(prepared.train[TEXT].ids, prepared.valid[TEXT].ids)
+    return unigram_nats(prepared.train[task.predicts].ids, prepared.valid[task.predicts].ids)
 
 
 def _made(
@@ -110,8 +109,8 @@ def _made(
     if size.rows < group.size:
         raise ConfigError(f"{group.size} processes share a batch: give --batch-size {group.size} or more.")
     body = _body(run, settled)
-    if isinstance(body, NeuralLanguageModel):
-        body.set_unigram_counts(prepared.train[TEXT].ids)
+    if isinstance(body, NeuralLanguageModel) and run.task.predicts:
+        body.set_unigram_counts(prepared.train[run.task.predicts].ids)
     network = Network(run.task, body, run.task.head(body, prepared.codecs, settled.train.seed))
     rates = Rates(run.start.scales if run.start else {})
     rates.freeze(network)
@@ -154,7 +153,7 @@ def _run(trainer: Trainer, resume: bool, progress: Progress) -> None:
     if resume:
         trainer.restore()
     with _interruptible() as stopping, progress("training", None, "symbols") as step, ExitStack() as stack:
-        watchers: list[Callable[[Mapping[str, Any]], None]] = [_Watcher(step)]
+        watchers: list[Callable[[Mapping[str, Any]], None]] = [_Watcher(step, trainer.network.task.loss_unit)]
         if trainer.config.tensorboard and trainer.folder is not None and trainer.group.is_main:
             board = TensorBoardWriter(trainer.folder, trainer.at.step)
             stack.callback(board.close)
@@ -186,7 +185,7 @@ def _settled(settled: Settings, run: Run) -> Settings:
         return settled
     if (folder / FILE).exists() and not run.resume:
         raise BundleError(
-            f"{folder} holds a run that was stopped. Go on with --resume, or remove the folder to start afresh."
+            f"{folder} holds a run that was stopped. Continue it with --resume, or remove the folder to start afresh."
         )
     if run.resume and (folder / SETTINGS).exists():
         settled = load_settings(folder, settled, run.given)
@@ -221,8 +220,8 @@ def _interruptible() -> Iterator[Callable[[], bool]]:
 class _Watcher:
     """Turns what the trainer reports into progress: symbols a second, loss, validation, time left."""
 
-    def __init__(self, step: Step) -> None:
-        self.step = step
+    def __init__(self, step: Step, unit: str) -> None:
+        self.step, self.unit = step, unit
         self.smooth = math.nan  # the training loss, averaged over the last few dozen steps
         self.valid = ""
 
@@ -237,4 +236,4 @@ class _Watcher:
             self.valid, self.step.nats = f", valid {values['valid']:.3f}", values["valid"]
         elif not self.valid:
             self.step.nats = self.smooth
-        self.step.words = f"loss {self.smooth:.3f}{self.valid}"
+        self.step.words = f"loss {self.smooth:.3f}{self.valid} {self.unit}"

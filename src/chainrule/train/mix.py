@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,14 @@ from chainrule.use.score import opened
 NO_CHANGE = AdaptConfig()
 
 
-def mix(bundles: Sequence[Bundle], valid: Given, adapt: AdaptConfig = NO_CHANGE, **reading: Any) -> Bundle:
-    """An ensemble of these; `valid` are data to estimate the weights on.
+def mix(
+    bundles: Sequence[Bundle],
+    valid: Given,
+    adapt: AdaptConfig = NO_CHANGE,
+    names: Sequence[str] = (),
+    **reading: Any,
+) -> Bundle:
+    """An ensemble of these; `valid` are data to estimate the weights on, `names` what notes call the models.
 
     They are read as those of the first model were, unless `reading` says otherwise (`column="text"`). With `adapt`,
     models that learn by gradient adapt themselves to what they score, by settings estimated on `valid`, too.
@@ -45,9 +51,11 @@ def mix(bundles: Sequence[Bundle], valid: Given, adapt: AdaptConfig = NO_CHANGE,
     score = measure(part.ids, mixed(logs, model.config.weights)) + Score(
         bytes=part.bytes, unknown=part.unknown
     )
-    weighed = ", ".join(f"{told(one)} {w:.3f}" for one, w in zip(models, model.config.weights, strict=True))
-    notes = [f"weights: {weighed}", *_warnings(bundles, source)]
-    facts = {"notes": notes, "figures": {"valid": score.figures()}, "reading": usual}
+    names = list(names) or [f"model {number}" for number in range(1, len(bundles) + 1)]
+    parts = zip(names, models, model.config.weights, strict=True)
+    weighed = ", ".join(f"{name} {weight:.3f} ({told(one)})" for name, one, weight in parts)
+    notes = [f"weights: {weighed}", *_warnings(dict(zip(names, bundles, strict=True)), source)]
+    facts = {"parts": names, "notes": notes, "figures": {"valid": score.figures()}, "reading": usual}
     return Bundle.of(codec, model, facts)
 
 
@@ -55,11 +63,11 @@ def _adapted(model: LanguageModel, config: AdaptConfig, ids: np.ndarray) -> Lang
     return adapted_model(model, config, ids) if model.learner == "gradient" else model
 
 
-def _warnings(bundles: Sequence[Bundle], valid: Source) -> Iterator[str]:
+def _warnings(bundles: Mapping[str, Bundle], valid: Source) -> Iterator[str]:
     """A model has too much weight where it was trained on the very data that weights are estimated on."""
-    for bundle in bundles:
+    for name, bundle in bundles.items():
         if bundle.card.get("data", {}).get("train") == valid.fingerprint:
             yield (
-                f"warning: the {bundle.model.family} was trained on {valid.name}, so its weight is too large. Estimate "
+                f"warning: {name} was trained on {valid.name}, so its weight is too large. Estimate "
                 "weights on data that no model has seen."
             )

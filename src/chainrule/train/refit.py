@@ -44,7 +44,7 @@ def first_half(options: Mapping[str, Any], run: str | Path | None, resume: bool)
 
     if run is not None and (Path(run) / FOLDER / FILE).exists() and not resume:
         raise BundleError(
-            f"{Path(run) / FOLDER} holds a refit that was stopped. Go on with --resume, "
+            f"{Path(run) / FOLDER} holds a refit that was stopped. Continue it with --resume, "
             f"or remove {run} to start afresh."
         )
     seconds = TrainConfig.from_values({"budget": options.get("budget")}).seconds

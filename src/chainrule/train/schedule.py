@@ -1,4 +1,4 @@
-"""How fast to learn, and for how long: the rate is a function of how much of the run lies behind.
+"""Learning-rate schedule: the rate is a function of how much of the run is done.
 
 Between two revisions of a plan that is a function of the step, so a run can be stopped and resumed exactly.
 """

@@ -1,4 +1,4 @@
-"""What a run is told and what is chosen for it, kept beside its checkpoints: to go on, nothing has to be said again."""
+"""Settings of a run, given and chosen, kept beside its checkpoints: `--resume` needs none of them again."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from chainrule.config import flag
+from chainrule.config import flag, visible
 from chainrule.data.dataset import Prepared
 from chainrule.errors import BundleError, ConfigError
 from chainrule.models.neural import Neural, NeuralConfig, training_speed
@@ -50,14 +50,14 @@ def settle(
     planned: float | None = None,
 ) -> Settings:
     """All settings: those `given`, and for the others what suits the data and the time, or the seconds `planned`."""
+    symbols = prepared.train[task.body_role(prepared.train)].symbols
     if all(getattr(train, name) is None for name in LENGTHS):
-        train = replace(train, tokens=round(min(EPOCHS * prepared.train.main.symbols, MOST)))
+        train = replace(train, tokens=round(min(EPOCHS * symbols, MOST)))
     bf16, missing = False, ""
     if isinstance(model, NeuralConfig):
         bf16 = bf16_pays() and model.bf16 is not False
         missing = FLOAT32 if model.bf16 and not bf16 else ""
         model = replace(model, bf16=bf16)
-    symbols = prepared.train.main.symbols
     asked = train.tokens or (train.epochs or EPOCHS) * symbols
     workload = Workload(model.vocab_size, symbols, planned or train.seconds, asked, training_speed(bf16))
     held = {name: getattr(model, name) for name in given if hasattr(model, name)}
@@ -75,6 +75,11 @@ def settle(
 def _updated(config: Any, chosen: Mapping[str, Any]) -> Any:
     names = {setting.name for setting in fields(config)}
     return replace(config, **{name: value for name, value in chosen.items() if name in names})
+
+
+def _hidden(config: Any) -> set[str]:
+    """The settings that come from the data, not from the user."""
+    return {one.name for one in fields(config)} - {one.name for one in visible(type(config))}
 
 
 def save(folder: Path, settings: Settings) -> None:
@@ -98,19 +103,16 @@ def load(folder: Path, settings: Settings, given: Collection[str]) -> Settings:
         found = Settings(model, train, task, str(written["chosen"]))
     except (OSError, ValueError, KeyError, TypeError, ConfigError) as error:
         raise BundleError(f"{path} is damaged ({error}). Remove {folder} to start afresh.") from error
-    if (model.vocab_size, tuple(model.suppressed)) != (
-        settings.model.vocab_size,
-        tuple(settings.model.suppressed),
-    ):
+    if any(getattr(model, name) != getattr(settings.model, name) for name in _hidden(model)):
         raise ConfigError(
-            f"{folder} was started on other data or with another codec. Give the same ones to go on."
+            f"{folder} was started on other data or with another codec. Give the same ones to resume."
         )
     before, now = found.flat(), settings.flat()
     renewed = found.train.budget is not None and settings.train.budget is not None
     for name in set(given) - ({"budget"} if renewed else set()):
         if before.get(name) != now.get(name):
             raise ConfigError(
-                f"The stopped run has {flag(name)} {before[name]}; it cannot go on with {now[name]}. "
+                f"The stopped run has {flag(name)} {before[name]}; it cannot be resumed with {now[name]}. "
                 f"Leave the flag out, or remove {folder} to start afresh."
             )
     return replace(found, train=replace(found.train, budget=settings.train.budget)) if renewed else found

@@ -1,4 +1,4 @@
-"""A model too large for one process: each of several holds a part of every weight, of its gradient and of its memory.
+"""FSDP, for a model too large for one process: each holds a part of the weights, gradients and optimiser state.
 
 torch's FSDP does the work: before a block computes, the others' parts of its weights are fetched, and dropped when it
 has; gradients are added up on the way to the processes that own them. Every parameter is divided by its rows, and what
@@ -35,7 +35,7 @@ CALLS = ("read", "cross_entropy", "score", "next_sentence_logits")  # what tasks
 
 
 def check(kind: type[Neural], config: ModelConfig, processes: int) -> None:
-    """Refuse what cannot be divided, or among nobody."""
+    """Refuse a model that cannot be sharded, or a single process."""
     if processes == 1:
         raise ConfigError(
             "--shard divides a model among several processes, and there is one. Start it with "

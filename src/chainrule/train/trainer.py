@@ -1,4 +1,4 @@
-"""The one loop that trains every model with gradients, and can stop anywhere and go on exactly.
+"""The one loop that trains every model with gradients, and can stop anywhere and resume exactly.
 
 Everything that decides what happens next is in the checkpoint: weights, optimiser, carried memory, random state,
 the plan with its revisions, the place in the data, the best weights so far. Time decides only when a plan is revised.
@@ -57,8 +57,7 @@ class Trainer:
         torch.manual_seed(self.config.seed + 1_000_003 * self.group.rank)
         self.optimizer = optimizer_for(self.network, self.config, self.rates)
         self.state: State | None = None
-        self.best: dict[str, Tensor] = {}
-        self.mean: dict[str, Tensor] = {}
+        self.best, self.mean = dict[str, Tensor](), dict[str, Tensor]()
         seconds = self.config.seconds
         self.budget = None if seconds is None else Budget(seconds, self.timing)
         self.saved = self.now
@@ -116,7 +115,7 @@ class Trainer:
         return int(self.plan.progress(step) * self.plan.validations)
 
     def _look_up(self) -> None:
-        """After a step: stop, save or plan anew, as the main process finds and all of them do."""
+        """After a step: stop, save or revise the plan: the main process decides for all."""
         late = self.now - self.saved > duration(self.config.checkpoint_every)
         revision = self._revision()
         found = self.group.all_reduce(
@@ -128,7 +127,7 @@ class Trainer:
         if saving or stopping:
             self._save()
         if stopping:
-            kept = "go on with --resume" if self.folder else "nothing was kept"
+            kept = "continue with --resume" if self.folder else "nothing was kept"
             raise Stopped(f"stopped after {self.at.step} steps; {kept}.")
 
     def _revision(self) -> Revision | None:
@@ -145,7 +144,7 @@ class Trainer:
         return replace(found or self.plan.from_here(self.at.step, self.now), threads=threads)
 
     def _revise(self, revision: Revision | None) -> None:
-        """Go on by another plan, that of the main process; the first one is made when judging has been timed."""
+        """Continue by another plan, that of the main process; the first one is made when judging has been timed."""
         if not self.plan.revisions and self.budget:
             self._try_judging()
             self._save()  # which is timed, too
@@ -158,7 +157,7 @@ class Trainer:
         self._tell_plan()
 
     def _extend(self, budget: Budget) -> None:
-        """More time after the end: the learning rate rises to what the longer plan says, and hope begins anew."""
+        """More time after the end: the learning rate rises to what the longer plan says, and patience starts over."""
         self.at.ended, self.at.since, self.at.hope = False, 0, math.inf
         self.at.averaged, self.mean = 0, {}
         self._try_judging()
@@ -263,7 +262,7 @@ class Trainer:
         return self.network.state_dict()
 
     def _take(self, weights: dict[str, Tensor]) -> None:
-        """Go on with these."""
+        """Continue with these."""
         self.network.load_state_dict(weights)
 
     @property
@@ -302,6 +301,7 @@ class Trainer:
         self.at.hope = min(self.at.hope, judged)
         line = {"step": self.at.step, "train": self.at.nats / max(1, self.at.count), "valid": judged}
         self.at.nats, self.at.count = 0.0, 0
+        self.at.history.append(line)
         if journal:
             journal.add(**line)
         self.report(line)
@@ -361,8 +361,8 @@ class Trainer:
         if self.state is not None:
             shares = zip(*self.group.gathered(self.state.tensors()), strict=True)
             arrays |= {f"state/{number}": interleaved(rows) for number, rows in enumerate(shares)}
-        luck = self.group.gathered(torch.get_rng_state())
-        arrays |= {f"random/{rank}": one for rank, one in enumerate(luck)}
+        random = self.group.gathered(torch.get_rng_state())
+        arrays |= {f"random/{rank}": one for rank, one in enumerate(random)}
         return Checkpoint(self._whole(arrays), asdict(self.at) | {"passed": self.now})
 
     def _whole(self, arrays: dict[str, Tensor]) -> dict[str, np.ndarray]:

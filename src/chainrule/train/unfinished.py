@@ -1,4 +1,4 @@
-"""A model that has not learnt is said to be unfinished; it says nothing about its family."""
+"""Unfinished models: one that has hardly learnt yet is reported as such, for its figures do not judge its family."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def reason(training: Mapping[str, Any], unigram: float) -> str | None:
     if steps < FEW * planned:
         return f"{steps:,} of {planned:,} planned steps were made; give it more time"
     if not best < unigram:
-        return f"no better than a unigram ({best:.3f} nats, unigram {unigram:.3f}); give it more time"
+        told = f"{best:.3f} against {unigram:.3f} nats per symbol"
+        return f"no better than a unigram ({told}); give it more time"
     return None
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from chainrule.config import Config, option, share
 from chainrule.errors import ConfigError
 from chainrule.models.base import LanguageModel
+from chainrule.use.score import opened
 
 if TYPE_CHECKING:
     from chainrule.bundle import Bundle
@@ -22,21 +23,32 @@ class AdaptConfig(Config):
     """What a model does with what it has just read; what is not given is chosen on held-out text, if there is any."""
 
     dynamic: bool = option(False, "dynamic evaluation: the model keeps learning from the text it has scored")
-    dynamic_lr: float | None = option(None, "learning rate of dynamic evaluation", low=0.0)
+    dynamic_lr: float | None = option(
+        None, "learning rate of dynamic evaluation; chosen on --valid, else 0.0015", low=0.0
+    )
     dynamic_decay: float | None = option(
-        None, "share of the way back to the trained weights at each of its steps", low=0.0, high=1.0
+        None,
+        "share of the way back to the trained weights at each of its steps; chosen on --valid, else 0.003",
+        low=0.0,
+        high=1.0,
     )
     dynamic_window: int | None = option(
-        None, "how many symbols are scored before they are learnt from", low=1
+        None, "how many symbols are scored before they are learnt from; 64 if not given", low=1
     )
     neural_cache: bool = option(
         False, "neural cache: symbols that followed similar hidden states become more probable"
     )
-    cache_size: int | None = option(None, "how many recent hidden vectors the neural cache keeps", low=1)
-    cache_theta: float | None = option(
-        None, "flatness theta of the neural cache: 0 weighs all hidden states alike", low=0.0
+    cache_size: int | None = option(
+        None, "how many recent hidden vectors the neural cache keeps; 500 if not given", low=1
     )
-    cache_weight: float | None = option(None, "lambda, the weight of the neural cache", low=0.0, high=1.0)
+    cache_theta: float | None = option(
+        None,
+        "flatness theta of the neural cache: 0 weighs all hidden states alike; chosen on --valid, else 0.3",
+        low=0.0,
+    )
+    cache_weight: float | None = option(
+        None, "lambda, the weight of the neural cache; chosen on --valid, else 0.1", low=0.0, high=1.0
+    )
 
     def settings(self, prefix: str) -> dict[str, Any]:
         """The settings given whose names begin with a prefix, without it."""
@@ -101,7 +113,6 @@ def told(model: LanguageModel) -> str:
 
 def _encoded(bundle: Bundle, valid: Given) -> np.ndarray:
     from chainrule.data.corpus import encode
-    from chainrule.data.sources import ReadConfig, read
 
-    reading = ReadConfig.from_values(bundle.card.get("reading", {}))
-    return np.asarray(encode(bundle.codec, read(valid, reading)).ids)
+    source = opened(bundle.codec, bundle.card.get("reading", {}), valid, {})
+    return np.asarray(encode(bundle.codec, source).ids)

@@ -1,4 +1,4 @@
-"""`check`: what data are like, from a name to the facts."""
+"""`check`: sizes, unknown symbols, copies and leaks of data, before training."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def check(
 
 
 def _forecast(facts: Check, vocab_size: int) -> dict[str, CostForecast]:
-    """Every family's own opinion."""
+    """The cost of training each family, as it estimates it."""
     symbols = facts.parts["train"].symbols
     return {
         what: cost

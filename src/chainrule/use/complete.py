@@ -20,7 +20,7 @@ Way = tuple[Sequence[int], float]  # ids, and their natural log-probability
 
 @dataclass(frozen=True)
 class Completion:
-    """One way to go on."""
+    """One continuation."""
 
     text: str  # what follows the prompt
     symbols: tuple[str, ...]  # the same, symbol by symbol
@@ -69,7 +69,7 @@ def complete(
 
     known = [prompt_ids(bundle.codec, prompt) for prompt in prompts]
     half = [bundle.codec.half_typed(prompt) for prompt in prompts]
-    never = () if unknown else (UNK,)
+    never = () if unknown else bundle.codec.unwritten
     typed = [place for place, one in enumerate(half) if one and one.longer]
     longer = [Constraints(never=never, first=tuple(half[place].longer)) for place in typed]  # type: ignore[union-attr]
     asked = [*known, *(known[place][:-1] for place in typed)]

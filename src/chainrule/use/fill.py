@@ -54,8 +54,8 @@ def fill(bundle: Bundle, text: str, k: int = 5) -> Filled:
     ids = with_masks(codec, text_of(text))
     if model.context is not None and len(ids) > model.context:
         raise ModelError(f"The text has {len(ids)} symbols, and the model holds {model.context}. Shorten it.")
-    chances = _chances(model, ids)  # (masks, V)
-    best = chances.topk(min(k, chances.shape[1] - FIRST), -1)
+    chances = _chances(model, bundle.codec, ids)  # (masks, V)
+    best = chances.topk(min(k, codec.size - len({*range(FIRST), *codec.unwritten})), -1)
     favourites = best.indices[:, 0].tolist()
     rows = enumerate(zip(best.indices.tolist(), best.values.tolist(), strict=True))
     return Filled(
@@ -69,7 +69,7 @@ def fill(bundle: Bundle, text: str, k: int = 5) -> Filled:
     )
 
 
-def _chances(model: LanguageModel, ids: Sequence[int]) -> Tensor:
+def _chances(model: LanguageModel, codec: Codec, ids: Sequence[int]) -> Tensor:
     """The probability of every symbol at every mask (masks, V)."""
     import torch
 
@@ -77,7 +77,7 @@ def _chances(model: LanguageModel, ids: Sequence[int]) -> Tensor:
     with model.inference(len(ids)):
         hidden, _ = model.read(tokens, model.start(1))  # (1, T, D)
         chances = model.logits(hidden)[0, tokens[0] == MASK].double().softmax(-1)  # (masks, V)
-    chances[:, :FIRST] = 0.0  # a mask is filled with something to read
+    chances[:, [*range(FIRST), *codec.unwritten]] = 0.0  # a mask is filled with something to read
     return chances
 
 

@@ -11,8 +11,7 @@ from chainrule.codecs.base import Codec
 from chainrule.decode.config import Constraints, GenerationConfig
 from chainrule.errors import ConfigError
 from chainrule.models.base import LanguageModel
-from chainrule.symbols import UNK
-from chainrule.use.text import following, has_stop, joined, prompt_ids, spoken, texts_of, until
+from chainrule.use.text import following, has_stop, joined, prompt_ids, streamed, texts_of, until
 
 if TYPE_CHECKING:
     from chainrule.bundle import Bundle
@@ -57,11 +56,16 @@ class Generation:
         return {"prompt": self.prompt, **rows[0], "texts": rows}
 
 
-def settings(values: Mapping[str, Any]) -> GenerationConfig:
-    """Settings as people give them: a stop may be one text or several, or None."""
-    stop = values.get("stop") or ()
+def settings(values: Mapping[str, Any], config: GenerationConfig | None = None) -> GenerationConfig:
+    """Settings as people give them, in place of those of a `config`; a stop may be one text or several, or None."""
+    config = GenerationConfig() if config is None else config
+    if not isinstance(config, GenerationConfig):
+        raise ConfigError(
+            f"config is a GenerationConfig, and a {type(config).__name__} came. Single settings are keywords."
+        )
+    stop = values.get("stop", config.stop) or ()
     stops = tuple(filter(None, texts_of([stop] if isinstance(stop, str) else stop)))
-    return GenerationConfig.from_values({**values, "stop": stops})
+    return GenerationConfig.from_values({**config.values(), **values, "stop": stops})
 
 
 def refuse_draft_for_a_beam(config: GenerationConfig, draft: object) -> None:
@@ -100,7 +104,7 @@ def stream(
     codec, known = bundle.codec, task.known(prompt)
     yield prompt
     ids = (id for [part] in task.steps([prompt], [known]) for id in part)
-    pieces = joined(codec, prompt, known, spoken(codec, known, ids))
+    pieces = joined(codec, prompt, known, streamed(codec, known, ids))
     yield from filter(None, until(pieces, config.stop))
 
 
@@ -174,7 +178,7 @@ class _Task:
 
     def _constraints(self, prompts: Sequence[str], known: list[list[int]], count: int) -> Constraints:
         """What must not be predicted, and where each of the `count` rows of a prompt ends."""
-        never = () if self.config.unknown else (UNK,)
+        never = () if self.config.unknown else self.codec.unwritten
         if not self.config.stop:
             return Constraints(never=never)
 

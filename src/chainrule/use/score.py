@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from chainrule.data.sources import Given, ReadConfig, Source
 
 LOG2 = math.log(2.0)
-TOLD = ("order", "weights")  # taps that say something about every symbol
+TOLD = ("order", "posterior")  # taps that say something about every symbol
 FIGURES = (
     "perplexity",
     "perplexity_known",
@@ -49,7 +49,7 @@ class Symbol:
 
     token: str
     log2prob: float
-    # what the family tells: an n-gram the order it used, a mix the weight of each model
+    # what the family tells: an n-gram the order it used, a mix the posterior of each model
     facts: Mapping[str, Any] = field(default_factory=dict)
     shown: str = ""  # the token without marks that only machines need
 
@@ -68,6 +68,11 @@ class ModelScore(Score):
     """A score that knows how its model reads: `both` makes its figures pseudo-figures."""
 
     reads: str
+
+    def _repr_html_(self) -> str:
+        from chainrule.use.pictures import score_html
+
+        return score_html(self)
 
     def figures(self) -> dict[str, Any]:
         """Every figure under its own name."""
@@ -91,6 +96,14 @@ class TextScore(ModelScore):
 
     seconds: float = field(compare=False)
     tokens: tuple[Symbol, ...]
+
+    def __repr__(self) -> str:
+        return f"<TextScore of {len(self.tokens)} symbols, {-self.log2prob:.2f} bits, perplexity {self.perplexity:.4g}>"
+
+    def _repr_html_(self) -> str:
+        from chainrule.use.pictures import text_html
+
+        return text_html(self)
 
     def to_dict(self) -> dict[str, Any]:
         """For scripts."""
@@ -251,7 +264,8 @@ def _reading(codec: Codec, usual: Mapping[str, Any], reading: Mapping[str, Any])
                 "together. Leave it out."
             )
     joined = codec.joins_rows and not {"group", "sort"} & set(reading)
-    return ReadConfig.from_values({"raw": codec.reads_bytes, "joined": joined, **usual, **reading})
+    usually = {"raw": codec.reads_bytes, "joined": joined, "gaps": codec.keeps_gaps}
+    return ReadConfig.from_values({**usually, **usual, **reading})
 
 
 def _size_of(source: Source) -> int | None:

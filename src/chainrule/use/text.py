@@ -1,4 +1,4 @@
-"""Text as people type and read it: out of ids as they come, never half a character nor a letter too far."""
+"""Prompts to ids, and ids to text while they are generated: whole characters only, cut at stop strings."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def prompt_ids(codec: Codec, prompt: str) -> list[int]:
     return ids[:-1]
 
 
-def spoken(codec: Codec, prompt: Sequence[int], ids: Iterable[int]) -> Iterator[str]:
+def streamed(codec: Codec, prompt: Sequence[int], ids: Iterable[int]) -> Iterator[str]:
     """What each of `ids` adds to the text of `prompt`; an unfinished character waits for its other bytes."""
     known = list(prompt)
     told = len(shown(codec, known))

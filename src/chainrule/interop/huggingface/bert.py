@@ -1,4 +1,4 @@
-"""BERT: queries, keys and values are three layers, and the head that guesses may be missing."""
+"""BERT in the Hugging Face format: three layers for queries, keys and values; the masked-LM head may be missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lies in a foreign folder: its settings and its tensors, none of it executed."""
+"""The settings and tensors in a Hugging Face folder; nothing in it is executed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GPT-2: its linear layers are kept the other way round, and one token begins and ends everything."""
+"""GPT-2 in the Hugging Face format: its linear weights are transposed, and one token is BOS, EOS and UNK."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What corresponds to what: tensors of ours and of theirs, settings of ours and of theirs; one class per format."""
+"""Which tensors and settings of Hugging Face are which of ours; one class per format."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ACTIVATIONS = {  # their names of ours, the usual one first
 
 @dataclass(frozen=True)
 class TensorMap:
-    """A tensor of ours and what it is there; several of theirs stand above each other in it."""
+    """A tensor of ours and its name there; several of theirs may be stacked in it, row after row."""
 
     ours: str
     theirs: tuple[str, ...]
@@ -37,13 +37,13 @@ class TensorMap:
         found = (first, *ours[1:])
         return found[::-1] if self.transposed else found
 
-    def brought(self, arrays: Arrays, order: np.ndarray) -> np.ndarray:
+    def to_ours(self, arrays: Arrays, order: np.ndarray) -> np.ndarray:
         """Ours, made of theirs; `order` (V,) is the row behind each id."""
         found = [np.asarray(arrays[name], np.float32) for name in self.theirs]
         whole = np.concatenate([one.T if self.transposed else one for one in found])
         return whole[order] if self.ids else whole[::-1] if self.reversed else whole
 
-    def taken(self, array: np.ndarray, order: np.ndarray) -> dict[str, np.ndarray]:
+    def to_theirs(self, array: np.ndarray, order: np.ndarray) -> dict[str, np.ndarray]:
         """Theirs, made of ours; `order` (rows,) is the id behind each row."""
         whole = array[order] if self.ids else array[::-1] if self.reversed else array
         parts = np.split(whole, len(self.theirs))
@@ -103,11 +103,11 @@ class Format(ABC):
         """Every tensor."""
 
     def tidied(self, arrays: dict[str, np.ndarray], values: Values) -> dict[str, np.ndarray]:
-        """TensorMap as the newest version of the format has them."""
+        """Tensors as the newest version of the format has them."""
         return arrays
 
     def finished(self, arrays: dict[str, np.ndarray], config: Any) -> dict[str, np.ndarray]:
-        """TensorMap of theirs, with those that say nothing new and are wanted all the same."""
+        """Tensors of theirs, with copies that their format wants, such as tied weights."""
         return arrays
 
     def named(self, arrays: Arrays, wanted: Sequence[str]) -> dict[str, np.ndarray]:

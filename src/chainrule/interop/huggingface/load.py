@@ -38,7 +38,7 @@ def import_hf(folder: Path | str) -> Bundle:
     ]
     old = [part for part in parts if not any(head.holds(part) for head in lacking)]
     _check(folder, found, old, _shapes(form, config), codec.rows)
-    arrays = {part.ours: part.brought(found, codec.theirs) for part in old}
+    arrays = {part.ours: part.to_ours(found, codec.theirs) for part in old}
     if lacking:
         arrays = _fresh(form, config) | arrays
     notes = [*(head.note for head in lacking), *_codec_notes(codec), *_unread(form, found, wanted)]

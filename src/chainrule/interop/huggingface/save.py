@@ -39,7 +39,7 @@ def export_hf(bundle: Bundle, folder: Path | str, force: bool = False) -> tuple[
     idle = [head for head in form.heads if head.name in fresh and head.idle(bundle.task)]
     for part in form.parts(config):
         if not any(head.holds(part) for head in idle):
-            theirs |= part.taken(arrays[part.ours], written.order)
+            theirs |= part.to_theirs(arrays[part.ours], written.order)
     generates = bundle.model.reads == "left"
     told = ("pad", "bos", "eos") if generates else ("pad",)
     ids = {f"{role}_token_id": number for role, number in written.ids.items() if role in told}

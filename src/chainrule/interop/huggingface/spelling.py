@@ -1,4 +1,4 @@
-"""Codecs as tokenizer.json: that of an imported model as it was, our own ones as an equal tokenizer."""
+"""Codecs as tokenizer.json: the original one of an imported model, else one that gives the same tokens."""
 
 from __future__ import annotations
 

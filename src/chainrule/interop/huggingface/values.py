@@ -1,4 +1,4 @@
-"""The JSON files of a foreign folder: read with care, for anybody may have written them."""
+"""JSON files of a Hugging Face folder: every value is checked, for anybody may have written them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tokenizer of a foreign folder: tokenizer.json, or made of the files that came before it."""
+"""The tokenizer of a Hugging Face folder: tokenizer.json, or the older vocabulary files."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class NgramConfig(ModelConfig):
     """Settings of the n-gram: order, smoothing and pruning."""
 
     order: int = option(
-        0, "order n of the n-grams, 1 to 9; 0: the best on the validation part", low=0, high=9
+        0, "order n of the n-grams, 1 to 9; 0: the best on the validation part", low=0, high=9, chosen=True
     )
     smoothing: str = option("kneser-ney", "smoothing: how unseen n-grams get probability", choices=SMOOTHINGS)
     k: float = option(1.0, "what add-k smoothing adds to every count", low=1e-9)
@@ -139,6 +139,7 @@ class Ngram(CountingModel):
         return NgramState(nothing, nothing)
 
     def read(self, tokens: Tensor, state: State) -> tuple[Tensor, NgramState]:
+        """Tells `order` (B, T), as `score_ids` does."""
         import torch
 
         assert isinstance(state, NgramState)
@@ -146,7 +147,11 @@ class Ngram(CountingModel):
         hidden = np.empty((*tokens.shape, 2), np.int64)
         symbols = np.ascontiguousarray(tokens.numpy().clip(0, self.config.vocab_size - 1), np.int32)
         tables = (self.word, self.contexts, self._weights, self.leaves, self.levels)
-        query.advance(*tables, symbols, nodes, seen, hidden)
+        heard = tap.is_tapped(self, "order")
+        orders = np.zeros(tokens.shape if heard else (0, 0), np.int8)  # (B, T)
+        query.advance(*tables, symbols, nodes, seen, hidden, orders)
+        if heard:
+            tap.announce(self, "order", orders)
         return torch.from_numpy(hidden), NgramState(
             torch.from_numpy(nodes), torch.from_numpy(seen)
         )  # (B, T, 2)
@@ -170,7 +175,7 @@ class Ngram(CountingModel):
         heard = tap.is_tapped(self, "order")
         values, orders = self._walk(ids, with_orders=heard)
         if heard:
-            tap.tell(self, "order", orders)
+            tap.announce(self, "order", orders)
         return values
 
     @classmethod

@@ -160,8 +160,11 @@ def _lanes(ids):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def advance(word, contexts, weights, leaves, levels, tokens, nodes, seen, hidden):  # type: ignore[no-untyped-def]
-    """Read `tokens` (B, T): `nodes` and `seen` (B,) move on; `hidden` (B, T, 2) holds them after each symbol."""
+def advance(word, contexts, weights, leaves, levels, tokens, nodes, seen, hidden, orders):  # type: ignore[no-untyped-def]
+    """Read `tokens` (B, T): `nodes` and `seen` (B,) move on; `hidden` (B, T, 2) holds them after each symbol.
+
+    `orders` (B, T), if it has any room, gets the length of the n-gram that ends in each symbol.
+    """
     most, last = len(levels) - 3, len(contexts) - 1
     for row in range(tokens.shape[0]):
         for t in range(tokens.shape[1]):
@@ -170,6 +173,8 @@ def advance(word, contexts, weights, leaves, levels, tokens, nodes, seen, hidden
                 hit, _ = fall(word, contexts, weights, np.int64(nodes[row]), symbol)
                 nodes[row] = hit if hit < last else shorter(leaves[hit - last, LEAF_LINK], last)
                 seen[row] = min(seen[row] + 1, most)
+                if orders.size and symbol != BOS:
+                    orders[row, t] = order_of(hit, levels)
             hidden[row, t, 0] = nodes[row]
             hidden[row, t, 1] = seen[row]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from chainrule.choose.markup import NOTHING, Html, joined, number, tag
+from chainrule.draw.markup import NOTHING, Html, joined, number, tag
 
 LINE = 15.0  # height of a line of text
 # One drawing for desks, one for tablets and paper, one for phones: letters keep their size.

@@ -1,4 +1,4 @@
-"""Marks of the page: tags whose text is escaped, figures as people like them, and values that may be anything."""
+"""HTML: tags whose text is escaped, and figures and values formatted for people."""
 
 from __future__ import annotations
 

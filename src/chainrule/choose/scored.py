@@ -1,0 +1,60 @@
+"""What models gave the symbols of the held-out parts, kept on disk: a mix of them need not read these parts again."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from chainrule.models.base import LanguageModel
+from chainrule.models.mix import mixed
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Natural log-probabilities (positions,) of some ids, and how long it took to find them."""
+
+    logs: np.ndarray
+    seconds: float
+
+
+Scorer = Callable[[np.ndarray], Scored]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The scores of one model; those found before are taken from `folder`, if `version` is the same file still."""
+
+    model: LanguageModel
+    name: str
+    folder: Path
+    version: Path
+
+    def __call__(self, ids: np.ndarray) -> Scored:
+        version = self.version.read_bytes() if self.version.exists() else b""
+        digest = hashlib.blake2b(version + np.ascontiguousarray(ids).tobytes(), digest_size=8).hexdigest()
+        path = self.folder / f"{self.name}.{digest}.npy"
+        if path.exists():
+            kept = np.load(path)
+            return Scored(kept[:-1], float(kept[-1]))
+        began = time.perf_counter()
+        logs = self.model.score_ids(ids)
+        seconds = time.perf_counter() - began
+        np.save(path, np.append(logs, np.float32(seconds)))
+        return Scored(logs, seconds)
+
+
+@dataclass(frozen=True)
+class Mixing:
+    """The scores of a mix, from those of its parts."""
+
+    parts: Sequence[Scorer]
+    weights: Sequence[float]
+
+    def __call__(self, ids: np.ndarray) -> Scored:
+        found = [part(ids) for part in self.parts]
+        return Scored(mixed([one.logs for one in found], self.weights), sum(one.seconds for one in found))

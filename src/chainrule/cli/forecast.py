@@ -1,0 +1,120 @@
+"""`forecast`: what comes next in series of numbers or events."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json as jsons
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from chainrule.cli.arguments import named
+from chainrule.cli.output import Json, Printer, Quiet, Verbose, number, table
+from chainrule.cli.saved import Int8, Saved, loaded
+from chainrule.cli.settings import Groups, of_data
+from chainrule.cli.verb import Verb, typed
+from chainrule.config import settings, share
+from chainrule.errors import ConfigError
+
+if TYPE_CHECKING:
+    from chainrule.use.forecast import Forecast, Forecasts, ForecastStep
+
+KINDS = (".csv", ".json", ".svg", ".html")
+
+
+class ForecastVerb(Verb):
+    """Its settings are those of forecasting, and how files are read."""
+
+    def groups(self, asked: Mapping[str, str]) -> Groups:
+        from chainrule.use.forecast import ForecastConfig
+
+        return {"Forecast": settings(ForecastConfig), **of_data()}
+
+
+def forecast(
+    context: typer.Context,
+    model: Saved,
+    data: Annotated[
+        str | None,
+        typer.Option("--data", "-f", metavar="FILE", help="The history; not given: the data of training."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Write a table (.csv, .json) or a picture (.svg, .html) here."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file of --out.")] = False,
+    int8: Int8 = False,
+    json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Forecast the next values of each series, from the end of the history on.
+
+    Paths are sampled from the model. For numbers: their median and an interval; for events: the most frequent ones.
+    """
+    from chainrule.use.forecast import ForecastConfig
+    from chainrule.use.forecast import forecast as forecasts
+
+    output, options = Printer(json, quiet, verbose), typed(context)
+    _check(out, force)
+    own = share(options, ForecastConfig)
+    config = ForecastConfig.from_values(own)
+    reading = {name: one for name, one in options.items() if name not in own}
+    found = forecasts(loaded(model, int8), data and named(data), config, reading)
+    if out is not None:
+        _write(found, out)
+        output.note(f"written to {out}")
+    if out is None or json:
+        output.result(found.to_dict(), "\n\n".join(_told(one) for one in found))
+
+
+def _check(out: Path | None, force: bool) -> None:
+    """Mistakes are told before the work."""
+    if out is None:
+        return
+    if out.suffix.lower() not in KINDS:
+        raise ConfigError(f"--out {out}: the name must end in {', '.join(KINDS)}.")
+    if out.exists() and not force:
+        raise ConfigError(f"{out} exists already. Add --force to replace it.")
+
+
+def _write(found: Forecasts, out: Path) -> None:
+    from chainrule.store.files import write_text
+
+    kind = out.suffix.lower()
+    if kind == ".csv":
+        write_text(out, _csv(found))
+    elif kind == ".json":
+        write_text(out, jsons.dumps(found.to_dict(), indent=2) + "\n")
+    else:
+        write_text(out, found.plot().written(kind))
+
+
+def _csv(found: Forecasts) -> str:
+    rows = found.rows()
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    written = io.StringIO()
+    writer = csv.DictWriter(written, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return written.getvalue()
+
+
+def _told(one: Forecast) -> str:
+    """A series for people."""
+    title = [] if one.name is None else [f"{one.name}:"]
+    events = bool(one.steps[0].events)
+    percent = f"{one.interval:.0%}"
+    header = ["step", "events"] if events else ["step", "median", f"{percent} from", "to"]
+    dated = one.steps[0].time is not None
+    rows = [[*([str(step.time)] if dated else []), str(step.step), *_cells(step)] for step in one.steps]
+    return "\n".join([*title, table([*(["time"] if dated else []), *header], rows, left=3 if events else 1)])
+
+
+def _cells(step: ForecastStep) -> list[str]:
+    if step.events:
+        return [", ".join(f"{name} {share:.0%}" for name, share in step.events)]
+    return [number(float(value or 0.0)) for value in (step.median, step.low, step.high)]

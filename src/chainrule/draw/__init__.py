@@ -1,0 +1,1 @@
+"""Drawing: markup, scales, axes and pictures, of plain values."""

@@ -1,0 +1,43 @@
+"""A picture that notebooks show and files keep."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from chainrule.draw.markup import Html
+from chainrule.errors import ConfigError
+
+PAGE = (
+    '<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title><body>{body}</body></html>\n'
+)
+
+
+@dataclass(frozen=True, repr=False)
+class Picture:
+    """Markup that draws itself in a notebook; `save` writes it as .svg or .html."""
+
+    title: str
+    markup: Html
+
+    def __repr__(self) -> str:
+        return f"<Picture {self.title}>"
+
+    def _repr_html_(self) -> str:
+        return str(self.markup)
+
+    def written(self, kind: str) -> str:
+        """As the content of a file of this suffix."""
+        if kind == ".svg" and self.markup.startswith("<svg"):
+            return f"{self.markup}\n"
+        if kind != ".html":
+            raise ConfigError(
+                f"A picture is written as .svg or .html, and several as .html only, not {kind!r}."
+            )
+        from html import escape
+
+        return PAGE.format(title=escape(self.title), body=self.markup)
+
+    def save(self, path: str | Path) -> None:
+        """Write a file that any browser opens, without a network."""
+        Path(path).write_text(self.written(Path(path).suffix.lower()), encoding="utf-8")

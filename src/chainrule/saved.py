@@ -1,0 +1,81 @@
+"""What a saved folder says: its config read and checked, its codecs and its head made again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from chainrule.codecs.base import Codec
+from chainrule.codecs.registry import codec as codec_class
+from chainrule.errors import BundleError
+from chainrule.models.base import ModelConfig
+from chainrule.store import manifest
+from chainrule.store.files import CONFIG, FORMAT
+
+if TYPE_CHECKING:
+    from chainrule.heads.base import Head
+
+VERSION = 1
+HEAD = "head/"  # before the names of what a head has learnt
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """What a saved model is, without loading it."""
+    if folder.is_file():
+        raise BundleError(
+            f"{folder} is a file; a saved model is a folder. (ARPA files: chainrule import arpa.)"
+        )
+    if not folder.is_dir():
+        raise BundleError(f"There is no saved model {folder}. Make one: chainrule fit DATA -o {folder}")
+    if not (folder / CONFIG).is_file():
+        raise BundleError(f"{folder} is no saved model: it has no {CONFIG}.")
+    config = manifest.read_json(folder / CONFIG)
+    if config.get("format") != FORMAT and "model_type" in config:
+        raise BundleError(
+            f"{folder} is a model of Hugging Face ({config['model_type']}). Import it first: chainrule import hf "
+            f"{folder} -o OUT"
+        )
+    if config.get("format") != FORMAT:
+        raise BundleError(f"{folder / CONFIG} is not of chainrule: its format is {config.get('format')!r}.")
+    if type(config.get("version")) is not int or config["version"] < 1:
+        raise BundleError(f"{folder / CONFIG} is damaged: its version is {config.get('version')!r}.")
+    if config["version"] > VERSION:
+        raise BundleError(
+            f"{folder} was saved by a newer chainrule (format {config['version']}; this one reads up to "
+            f"{VERSION}). Upgrade chainrule to load it."
+        )
+    return config
+
+
+def saved_codec(folder: Path, described: Mapping[str, Any]) -> Codec:
+    kind = codec_class(described["name"])
+    return kind.load(folder, kind.Config.from_values(described["config"]))
+
+
+def saved_head(described: Mapping[str, Any] | None, arrays: Mapping[str, np.ndarray]) -> Head | None:
+    if described is None:
+        return None
+    from chainrule.heads.base import head
+
+    kind = head(described["name"])
+    own = {name.removeprefix(HEAD): one for name, one in arrays.items() if name.startswith(HEAD)}
+    return kind.from_arrays(kind.Config.from_values(described["config"]), own)
+
+
+def check_vocabulary(folder: Path, sizes: Mapping[str, int], config: ModelConfig) -> None:
+    """A model that reads or predicts other ids than its codecs would give wrong numbers without a word."""
+    for name, size in sizes.items():
+        if getattr(config, name, size) != size:
+            raise BundleError(
+                f"{folder / CONFIG} is damaged: its model has a vocabulary of {getattr(config, name)} ids and its "
+                f"codec one of {size}. Copy or save the model again."
+            )
+    outside = [one for one in config.suppressed if not 0 <= one < config.vocab_size]
+    if outside:
+        raise BundleError(
+            f"{folder / CONFIG} is damaged: the suppressed id {outside[0]} is not among the {config.vocab_size} ids. "
+            "Copy or save the model again."
+        )

@@ -188,13 +188,14 @@ def test_the_task_says_what_is_judged() -> None:
     texts = {"text": ["good film", "bad film"] * 30, "label": ["yes", "no"] * 30}
     ready = prepare(texts, texts, texts, roles=label.Label().roles())
     bundle = cr.fit(texts, valid=texts, test=texts, model="gru", task="label", epochs=1.0, width=8)
-    found = choice(bundle, ready, Reading(bundle.body, "unused", Path(), Path()))  # type: ignore[arg-type]
+    unused = Reading(bundle.body, "unused", Path(), Path())  # type: ignore[arg-type]
+    found = choice(bundle, ready, unused)
     assert found.figure == found.loss == pytest.approx(bundle.card["figures"]["valid"]["log_loss"], rel=1e-4)
 
     class Accurate(label.Label):
         figure, maximise = "accuracy", True
 
-    best = choice(replace(bundle, task=Accurate()), ready)
+    best = choice(replace(bundle, task=Accurate()), ready, unused)
     assert best.figure == -best.loss == bundle.card["figures"]["valid"]["accuracy"]
 
 

@@ -65,9 +65,7 @@ def test_a_budget_is_kept_and_the_plan_is_told(text: Path, capsys: pytest.Captur
     assert load(text.parent / "lm").card["training"]["seconds"] < 6
 
 
-def test_a_run_is_not_overwritten_without_force(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_is_not_overwritten_without_force(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = tmp_path / "text.txt"
     text.write_text("\n".join("ab" * (2 + row % 5) for row in range(60)))
     words = ["fit", str(text), "--model", "gru", "--codec", "characters", "--tokens", "300", "--width", "8"]

@@ -76,3 +76,18 @@ def test_a_run_is_not_overwritten_without_force(tmp_path: Path, capsys: pytest.C
     assert "--force" in capsys.readouterr().err
     assert (tmp_path / "lm.run" / "metrics.jsonl").read_text() == before
     assert main([*words, "-o", str(tmp_path / "lm"), "--force"]) == 0
+
+
+def test_a_run_is_not_resumed_with_other_data_of_the_same_alphabet(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, letters in {"one": "ab", "two": "ba"}.items():
+        lines = "\n".join(letters * (2 + row % 5) for row in range(60))
+        (tmp_path / name).write_text(lines)
+    more = ["--model", "gru", "--codec", "characters", "--width", "8", "-o", str(tmp_path / "lm")]
+    run = tmp_path / "lm.run"
+    assert main(["fit", str(tmp_path / "one"), *more, "--tokens", "300"]) == 0
+    shutil.rmtree(tmp_path / "lm")
+    assert (run / "settings.json").exists()
+    assert main(["fit", str(tmp_path / "two"), *more, "--resume"]) != 0
+    assert "other data" in capsys.readouterr().err

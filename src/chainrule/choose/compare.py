@@ -147,7 +147,10 @@ def _check_place(folder: Path, resume: bool, force: bool) -> None:
     if folder.exists() and not folder.is_dir():
         raise BundleError(f"{folder} is a file, and a folder is to be written there. Choose another name.")
     names = sorted(path.name for path in folder.iterdir()) if folder.exists() else []
-    foreign = [name for name in names if name not in (GIVEN, TYPED)]  # these are written before the plan
+    left = (
+        {GIVEN, TYPED} if force or resume else set[str]()
+    )  # written before the plan: of one that was interrupted
+    foreign = [name for name in names if name not in left]
     if PLAN not in names and foreign:
         raise BundleError(f"{folder} is no comparison: it holds {foreign[0]}. Choose another folder.")
     if PLAN in names and not (resume or force):

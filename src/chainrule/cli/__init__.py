@@ -34,6 +34,8 @@ def main(words: Sequence[str] | None = None) -> int:
     """
     began = time.monotonic()
     given = list(sys.argv[1:] if words is None else words)
+    if sys.stderr is None:  # closed by a shell: what is said there must not land elsewhere
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     from chainrule.cli.app import run
 
     for stream in (sys.stdout, sys.stderr):

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from chainrule.cli.arguments import Force
+from chainrule.cli.arguments import Force, named
 from chainrule.cli.output import Json, Printer, Quiet, Verbose
 from chainrule.cli.saved import Int8, Saved, loaded, tell_unknown
 from chainrule.errors import ConfigError
@@ -69,18 +69,20 @@ def embed(
 
 def _texts(texts: list[str] | None, file: Path | None) -> list[str]:
     """The texts to embed: those given, the lines of a file, or those of standard input."""
+    from chainrule.data.arriving import arriving
+
     if texts and file is not None:
         raise ConfigError("Give texts or --file, not both.")
     if texts:
         return texts
     if file is None:
-        return sys.stdin.read().splitlines()
+        named("-")
+        return [line for lines in arriving(sys.stdin.buffer) for line in lines]
     try:
-        return file.read_text(encoding="utf-8").splitlines()
+        with file.open("rb") as opened:
+            return [line for lines in arriving(opened, str(file)) for line in lines]
     except OSError as error:
         raise ConfigError(f"{file} cannot be read: {error.strerror}.") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{file} is not UTF-8. Convert it, or send it through standard input.") from error
 
 
 def _save(out: Path, vectors: object) -> None:

@@ -135,6 +135,12 @@ class Prepared:
         return self.codecs[main_of(self.codecs)]
 
     @property
+    def origin(self) -> str:
+        """SHA-256 of the data and of the codecs: what a run was started on."""
+        marks = [self.data.fingerprint, *(f"{role} {one.fingerprint()}" for role, one in self.codecs.items())]
+        return hashlib.sha256("\n".join(marks).encode()).hexdigest()
+
+    @property
     def skipped(self) -> int:
         """Rows that were left out: blank lines and empty cells."""
         return sum(part.skipped for part in (self.train, self.valid, self.test) if part)

@@ -16,6 +16,7 @@ from typing import Any
 from chainrule.errors import ConfigError, DataError
 
 CHUNK = 1 << 24  # bytes read at once
+PIECE = 1 << 12  # compressed bytes of zstandard: four of them may stand for 128 kB
 LOOKED = 1 << 12  # bytes at the beginning that tell how a file is written
 SUFFIXES = (
     ".gz",
@@ -84,7 +85,7 @@ def _zstandard(file: BufferedReader, name: str) -> Iterator[bytes]:
         raise DataError(f"{name} needs the package zstandard: `pip install zstandard`.") from error
     frame = None
     try:
-        while data := file.read(CHUNK >> 3):
+        while data := file.read(PIECE):
             while data:
                 frame = frame or zstandard.ZstdDecompressor().decompressobj()
                 yield frame.decompress(data)

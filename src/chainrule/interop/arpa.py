@@ -14,6 +14,7 @@ import re
 import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
@@ -37,6 +38,7 @@ SLACK = 1e-4  # what rounding may put above a probability of 1
 NEVER = -99.0  # how the format writes the logarithm of zero
 UNLISTED = -100.0  # what KenLM gives unknown words where the file has no <unk>
 NO_UNKNOWN = "the file has no <unk>: unknown words get the log10 probability -100, as in KenLM"
+LONGEST = 1 << 20  # bytes of a line
 ROWS = 1 << 16  # n-grams written at a time
 SEPARATORS = "\0\t\n\v\f\r "  # what readers of the format take for the end of a word
 CODECS: dict[str, type[Listing]] = {"words": Words, "characters": Characters, "events": Events}
@@ -174,7 +176,8 @@ class _Lines:
 
     def next(self) -> bytes:
         """The next line, or nothing at the end of the file."""
-        for line in self.file:
+        while some := self.some(1):
+            [line] = some
             self.number += 1
             if line := line.removeprefix(codecs.BOM_UTF8).strip():
                 return line
@@ -182,7 +185,14 @@ class _Lines:
 
     def some(self, wanted: int) -> list[bytes]:
         """Up to `wanted` lines as they are, blank ones included."""
-        return list(islice(self.file, wanted))
+        found = list(islice(self._read(), wanted))
+        if max(map(len, found), default=0) > LONGEST:
+            raise self.error(f"a line of more than {LONGEST:,} bytes follows. This is no ARPA file.")
+        return found
+
+    def _read(self) -> Iterator[bytes]:
+        """Lines, long ones in parts: a file without line ends must not fill the memory."""
+        return iter(partial(self.file.readline, LONGEST + 1), b"")
 
     def error(self, message: str) -> DataError:
         return DataError(f"{self.path}, line {self.number}: {message}")

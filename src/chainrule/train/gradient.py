@@ -70,7 +70,7 @@ def learn(run: Run, prepared: Prepared, progress: Progress) -> Learnt:
     """Train a family on prepared data; threads and seeds are left as they were."""
     asked = settle(run.kind, run.model, run.train, run.task, prepared, run.given, run.timing.planned)
     _trainer(run.kind, asked)  # refuses what cannot be, before anything is written
-    settled = _settled(asked, run)
+    settled = _settled(asked, run, prepared.origin)
     make = _trainer(run.kind, settled)
     with blocks_kept(make.kept_blocks), _as_it_was(), _enough_memory(run.folder), process_group() as group:
         trainer = _made(make, run, settled, prepared, group)
@@ -178,7 +178,7 @@ def _enough_memory(folder: Path | None) -> Iterator[None]:
         ) from error
 
 
-def _settled(settled: Settings, run: Run) -> Settings:
+def _settled(settled: Settings, run: Run, origin: str) -> Settings:
     """A fresh run keeps its settings; one that is resumed has those it began with."""
     folder = run.folder
     if folder is None:
@@ -188,9 +188,9 @@ def _settled(settled: Settings, run: Run) -> Settings:
             f"{folder} holds a run that was stopped. Continue it with --resume, or remove the folder to start afresh."
         )
     if run.resume and (folder / SETTINGS).exists():
-        settled = load_settings(folder, settled, run.given)
+        settled = load_settings(folder, settled, run.given, origin)
     if is_main_process():
-        save_settings(folder, settled)
+        save_settings(folder, settled, origin)
     return settled
 
 

@@ -82,15 +82,15 @@ def _hidden(config: Any) -> set[str]:
     return {one.name for one in fields(config)} - {one.name for one in visible(type(config))}
 
 
-def save(folder: Path, settings: Settings) -> None:
-    """Keep them for a run that may be stopped."""
+def save(folder: Path, settings: Settings, origin: str) -> None:
+    """Keep them for a run that may be stopped, with the fingerprint of the data and codecs it learns from."""
     folder.mkdir(parents=True, exist_ok=True)
-    values = settings.values() | {"chosen": settings.chosen}
+    values = settings.values() | {"chosen": settings.chosen, "origin": origin}
     with new_file(folder / FILE) as file:
         file.write(json.dumps(values, indent=2).encode() + b"\n")
 
 
-def load(folder: Path, settings: Settings, given: Collection[str]) -> Settings:
+def load(folder: Path, settings: Settings, given: Collection[str], origin: str) -> Settings:
     """The settings a stopped run was started with; those `given` again must be the same, but a budget may be longer."""
     path = folder / FILE
     try:
@@ -100,10 +100,11 @@ def load(folder: Path, settings: Settings, given: Collection[str]) -> Settings:
         task = type(settings.task).from_values(written["task"]["settings"])
         if written["task"]["name"] != settings.task.name:
             raise ConfigError(f"its task is {written['task']['name']!r}")
-        found = Settings(model, train, task, str(written["chosen"]))
+        found, before_origin = Settings(model, train, task, str(written["chosen"])), str(written["origin"])
     except (OSError, ValueError, KeyError, TypeError, ConfigError) as error:
         raise BundleError(f"{path} is damaged ({error}). Remove {folder} to start afresh.") from error
-    if any(getattr(model, name) != getattr(settings.model, name) for name in _hidden(model)):
+    others = any(getattr(model, name) != getattr(settings.model, name) for name in _hidden(model))
+    if others or before_origin != origin:
         raise ConfigError(
             f"{folder} was started on other data or with another codec. Give the same ones to resume."
         )

@@ -1,0 +1,51 @@
+"""What an attack found: nothing is lost, nothing silently wrong."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import zstandard
+
+import chainrule as cr
+from chainrule.cli import main
+from chainrule.data.streams import chunks
+
+
+def test_a_zstandard_bomb_is_read_in_small_parts(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.zst"
+    path.write_bytes(zstandard.ZstdCompressor().compress(b"a" * (1 << 28)))
+    sizes = [len(part) for part in chunks(path)]
+    assert sum(sizes) == 1 << 28 and max(sizes) <= 1 << 27
+
+
+def test_an_arpa_file_without_line_ends_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "long.arpa.gz"
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        file.write(b"\\data\\\nngram 1=3\n\n\\1-grams:\n" + b"x" * (1 << 24))
+    assert main(["import", "arpa", str(path), "-o", str(tmp_path / "lm")]) == 1
+    assert "no ARPA file" in capsys.readouterr().err
+
+
+def test_closed_standard_error_changes_nothing_else(tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("she was late\nhe was late\n" * 20)
+    command = f"{sys.executable} -m chainrule.cli fit {text} --json -o {tmp_path / 'lm'} 2>&-"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, env=os.environ)
+    assert done.returncode == 0 and json.loads(done.stdout)["family"] == "ngram"
+
+
+def test_embed_reads_lines_as_every_verb_does(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cr.fit(["she was late", "he was late"] * 20, model="gru", tokens=200, width=8).save(tmp_path / "lm")
+    lines = tmp_path / "lines.txt"
+    lines.write_bytes("\ufeffshe was\u2028late\x0c\x85 he\nhe was late\n".encode())
+    assert main(["embed", str(tmp_path / "lm"), "--file", str(lines)]) == 0
+    found = [json.loads(line) for line in capsys.readouterr().out.strip("\n").split("\n")]
+    assert len(found) == 2 and found[0]["text"].startswith("she")

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import zstandard
 
@@ -49,3 +50,45 @@ def test_embed_reads_lines_as_every_verb_does(tmp_path: Path, capsys: pytest.Cap
     assert main(["embed", str(tmp_path / "lm"), "--file", str(lines)]) == 0
     found = [json.loads(line) for line in capsys.readouterr().out.strip("\n").split("\n")]
     assert len(found) == 2 and found[0]["text"].startswith("she")
+
+
+def test_a_checkpoint_with_a_changed_weight_or_damaged_facts_is_refused(tmp_path: Path) -> None:
+    from chainrule.errors import BundleError
+    from chainrule.store import tensors
+    from chainrule.train.checkpoint import FACTS, FILE, Checkpoint, load, save
+
+    save(tmp_path, Checkpoint({"model/a": np.arange(6.0).reshape(2, 3)}, {"step": 1}))
+    found = load(tmp_path)
+    assert found is not None and found.facts == {"step": 1}
+    arrays = {name: array.copy() for name, array in tensors.read(tmp_path / FILE).items()}
+    changed = {**arrays, "model/a": np.where(arrays["model/a"] == 3, 1e30, arrays["model/a"])}
+    lost = {FACTS: arrays[FACTS]}
+    broken = {**arrays, FACTS: np.frombuffer(b"\xff{", np.uint8)}
+    for wrong in (changed, lost, broken):
+        tensors.write(tmp_path / FILE, wrong)
+        with pytest.raises(BundleError, match="damaged"):
+            load(tmp_path)
+
+
+def test_a_config_that_claims_a_huge_width_takes_no_memory() -> None:
+    from dataclasses import replace
+
+    from chainrule.errors import ModelError
+    from chainrule.models.lstm import Lstm
+
+    small = Lstm.tiny()
+    with pytest.raises(ModelError, match="damaged"):
+        Lstm.from_arrays(replace(small.config, width=1_000_000), small.arrays())
+
+
+def test_a_panic_of_the_tokenizers_library_is_an_error() -> None:
+    from chainrule.codecs.rust import no_panic
+    from chainrule.errors import CodecError
+
+    class PanicException(BaseException):  # as pyo3 calls it
+        pass
+
+    with pytest.raises(CodecError, match="tokenizers"), no_panic("encoding"):
+        raise PanicException("index out of range")
+    with pytest.raises(KeyboardInterrupt), no_panic("encoding"):
+        raise KeyboardInterrupt

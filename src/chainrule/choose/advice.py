@@ -71,9 +71,8 @@ def _quick(fastest: Row, simplest: Row) -> list[str]:
     if fastest is simplest or ratio < TWICE:
         return []
     worse = 100 * (fastest["bits"] / simplest["bits"] - 1)
-    return [
-        f"If speed matters, {fastest['title']} reads {ratio:.0f} times as fast, for {worse:.1f} % more bits."
-    ]
+    price = f"for {worse:.1f} % more bits" if worse >= 0.05 else "and needs no more bits"
+    return [f"If speed matters, {fastest['title']} reads {ratio:.0f} times as fast, {price}."]
 
 
 def _more(crossings: Sequence[Row], data: Row) -> list[str]:

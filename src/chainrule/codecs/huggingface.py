@@ -17,6 +17,7 @@ import numpy as np
 
 from chainrule.codecs.base import PART, Blocks, Codec, CodecConfig, Encoded, Texts, check_id
 from chainrule.codecs.registry import register
+from chainrule.codecs.rust import no_panic
 from chainrule.codecs.subwords import FILE, LETTERS, SPACES, plain, text_of
 from chainrule.codecs.vocabulary import read_facts, read_file
 from chainrule.errors import CodecError
@@ -112,7 +113,10 @@ class HuggingFace(Codec):
         return Encoded(ids, int(np.count_nonzero(ids == UNK)))
 
     def _encode(self, texts: Texts) -> list[np.ndarray]:
-        found = self.tokenizer.encode_batch_fast([text_of(one) for one in texts], add_special_tokens=False)
+        with no_panic("encoding"):
+            found = self.tokenizer.encode_batch_fast(
+                [text_of(one) for one in texts], add_special_tokens=False
+            )
         parts = [self._framed(np.array(one.ids, np.int64)) for one in found]
         if parts and not texts.opens:
             parts[0] = parts[0][1:]
@@ -182,7 +186,8 @@ def opened(text: str) -> Any:
     from tokenizers import Tokenizer as Backend
 
     try:
-        found = Backend.from_str(text)
+        with no_panic("loading a tokenizer"):
+            found = Backend.from_str(text)
     except Exception as error:  # the library raises bare Exceptions
         raise CodecError(f"{FILE} cannot be used ({error}). Copy or save the model again.") from error
     found.no_truncation()

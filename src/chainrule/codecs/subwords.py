@@ -19,6 +19,7 @@ import numpy as np
 
 from chainrule.codecs.base import PART, Blocks, Codec, CodecConfig, Encoded, Texts, check_id
 from chainrule.codecs.registry import register
+from chainrule.codecs.rust import no_panic
 from chainrule.codecs.scan import separating
 from chainrule.codecs.vocabulary import read_file
 from chainrule.codecs.words import WHITE
@@ -82,7 +83,8 @@ class Subwords(Codec):
         tokenizer = Tokenizer(model())
         tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
         tokenizer.decoder = decoders.ByteLevel()
-        tokenizer.train_from_iterator(_lessons(_beginning(blocks, config.sample)), trainer(**shared))
+        with no_panic("learning sub-words"):
+            tokenizer.train_from_iterator(_lessons(_beginning(blocks, config.sample)), trainer(**shared))
         if config.kind == "unigram":
             tokenizer.model = models.Unigram(_settled(json.loads(tokenizer.to_str())["model"]["vocab"]))
         return cls(config, tokenizer)
@@ -95,7 +97,8 @@ class Subwords(Codec):
 
     def _encode(self, texts: Texts) -> list[np.ndarray]:
         pieces = [cut(text_of(sequence)) for sequence in texts]
-        found = iter(self.tokenizer.encode_batch_fast(list(chain(*pieces)), add_special_tokens=False))
+        with no_panic("encoding"):
+            found = iter(self.tokenizer.encode_batch_fast(list(chain(*pieces)), add_special_tokens=False))
         numbers = (chain.from_iterable(one.ids for one in islice(found, len(own))) for own in pieces)
         parts = [np.array([BOS, *(FIRST + number for number in own), EOS], np.int32) for own in numbers]
         if parts and not texts.opens:
@@ -126,7 +129,8 @@ class Subwords(Codec):
         from tokenizers import Tokenizer
 
         try:
-            return cls(config, Tokenizer.from_str(read_file(folder / FILE).decode("utf-8")))
+            with no_panic("loading a tokenizer"):
+                return cls(config, Tokenizer.from_str(read_file(folder / FILE).decode("utf-8")))
         except Exception as error:  # the library raises bare Exceptions
             raise CodecError(f"{folder / FILE} cannot be used ({error}). Save the model again.") from error
 

@@ -116,11 +116,24 @@ class Neural(nn.Module, Body):
     @final
     @classmethod
     def from_arrays(cls, config: Any, arrays: Mapping[str, np.ndarray]) -> Self:
+        cls._check_shapes(config, arrays)
         model = cls(config)
         values = {name: torch.from_numpy(np.array(value)) for name, value in arrays.items()}
         shared = {name: values[first] for name, first in model._first_names().items() if first in values}
         model.load_state_dict(values | shared)
         return model.eval()
+
+    @classmethod
+    def _check_shapes(cls, config: Any, arrays: Mapping[str, np.ndarray]) -> None:
+        """Refuse arrays of other sizes than the config says, before memory is taken for these."""
+        with _Uninitialised(), torch.device("meta"):
+            wanted = {name: tuple(value.shape) for name, value in cls(config).state_dict().items()}
+        for name, array in arrays.items():
+            if wanted.get(name, array.shape) != array.shape:
+                raise ModelError(
+                    f"The array {name!r} has the shape {array.shape}, and the config says {wanted[name]}: one of "
+                    "them is damaged."
+                )
 
     def _first_names(self) -> dict[str, str]:
         """For every name of a tensor, the first name of the same tensor."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,8 +49,13 @@ class Progressing:
     @classmethod
     def from_values(cls, values: Mapping[str, Any]) -> Self:
         """From a checkpoint."""
-        plan, speed = Plan.from_values(values["plan"]), Speed(**values["speed"])
-        return cls(**{**values, "plan": plan, "speed": speed})
+        try:
+            plan, speed = Plan.from_values(values["plan"]), Speed(**values["speed"])
+            return cls(**{**values, "plan": plan, "speed": speed})
+        except (KeyError, TypeError) as error:
+            raise BundleError(
+                f"The checkpoint is of another version ({error}). Start from scratch: --force."
+            ) from error
 
 
 def clear_run(folder: str | Path | None, resume: bool, force: bool) -> None:
@@ -80,8 +86,17 @@ class Checkpoint:
 def save(folder: Path, checkpoint: Checkpoint) -> None:
     """Replace the checkpoint of a run; the old one stays until the new one is whole."""
     folder.mkdir(parents=True, exist_ok=True)
-    facts = np.frombuffer(json.dumps(checkpoint.facts).encode(), np.uint8)
+    told = {
+        "facts": checkpoint.facts,
+        "sums": {name: _sum(array) for name, array in checkpoint.arrays.items()},
+    }
+    facts = np.frombuffer(json.dumps(told).encode(), np.uint8)
     tensors.write(folder / FILE, {**checkpoint.arrays, FACTS: facts})
+
+
+def _sum(array: np.ndarray) -> int:
+    """A checksum of the bytes of an array."""
+    return zlib.crc32(memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8)))
 
 
 def load(folder: Path) -> Checkpoint | None:
@@ -92,7 +107,19 @@ def load(folder: Path) -> Checkpoint | None:
     arrays = {name: array.copy() for name, array in tensors.read(path).items()}
     if FACTS not in arrays:
         raise BundleError(f"{path} is not a checkpoint of a run. Remove {folder} to start from scratch.")
-    return Checkpoint(arrays, json.loads(arrays.pop(FACTS).tobytes()))
+    try:
+        told = json.loads(arrays.pop(FACTS).tobytes())
+        facts, sums = dict(told["facts"]), dict(told["sums"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise _damaged(path, f"its facts cannot be read ({error})") from error
+    wrong = [name for name in {*sums, *arrays} if name not in arrays or sums.get(name) != _sum(arrays[name])]
+    if wrong:
+        raise _damaged(path, f"{min(wrong)} is not as it was written")
+    return Checkpoint(arrays, facts)
+
+
+def _damaged(path: Path, why: str) -> BundleError:
+    return BundleError(f"{path} is damaged: {why}. Remove {path.parent} to start from scratch.")
 
 
 def seconds_before(folder: Path) -> float:

@@ -16,6 +16,7 @@ from chainrule.codecs.characters import Characters
 from chainrule.codecs.huggingface import ROLES, HuggingFace
 from chainrule.codecs.registry import codec as codec_named
 from chainrule.codecs.registry import codecs
+from chainrule.codecs.rust import no_panic
 from chainrule.codecs.subwords import LETTERS, Subwords
 from chainrule.codecs.vocabulary import Vocabulary
 from chainrule.codecs.words import WHITE, Words
@@ -79,7 +80,8 @@ def _with_beginning(codec: HuggingFace, tokens: dict[str, str], ids: dict[str, i
 def _as_it_came(text: str) -> Any:
     from tokenizers import Tokenizer as Backend
 
-    return Backend.from_str(text)
+    with no_panic("loading a tokenizer"):
+        return Backend.from_str(text)
 
 
 def _framing(ends: bool) -> Any:

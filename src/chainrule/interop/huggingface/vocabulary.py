@@ -7,6 +7,7 @@ from typing import Any
 
 from chainrule.codecs.base import CodecConfig
 from chainrule.codecs.huggingface import HuggingFace, Roles
+from chainrule.codecs.rust import no_panic
 from chainrule.errors import BundleError, CodecError
 from chainrule.interop.huggingface.layout import Format
 from chainrule.interop.huggingface.values import Values
@@ -136,7 +137,8 @@ def backend(text: str, path: Path) -> Any:
     from tokenizers import Tokenizer as Backend
 
     try:
-        return Backend.from_str(text)
+        with no_panic("loading a tokenizer"):
+            return Backend.from_str(text)
     except Exception as error:  # the library raises bare Exceptions
         raise BundleError(
             f"{path} is damaged or of a newer kind ({error}). Copy the folder again."

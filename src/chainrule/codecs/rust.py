@@ -1,0 +1,21 @@
+"""Calls into the tokenizers library, which is written in Rust: its panics are errors like others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from chainrule.errors import CodecError
+
+
+@contextmanager
+def no_panic(what: str) -> Iterator[None]:
+    """A stretch in which a panic becomes a CodecError; it is no `Exception`, and would pass through any handler."""
+    try:
+        yield
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        raise CodecError(
+            f"The tokenizers library gave up while {what}: {error}. The tokenizer is damaged."
+        ) from None

@@ -92,3 +92,13 @@ def test_a_panic_of_the_tokenizers_library_is_an_error() -> None:
         raise PanicException("index out of range")
     with pytest.raises(KeyboardInterrupt), no_panic("encoding"):
         raise KeyboardInterrupt
+
+
+def test_two_trainings_do_not_share_a_run_folder(tmp_path: Path) -> None:
+    from chainrule.errors import BundleError
+    from chainrule.store.files import locked
+
+    lines = ["she was late", "he was late"] * 20
+    with locked(tmp_path / "run"), pytest.raises(BundleError, match="Another process"):
+        cr.fit(lines, model="gru", tokens=200, width=8, run=tmp_path / "run")
+    cr.fit(lines, model="gru", tokens=200, width=8, run=tmp_path / "run")

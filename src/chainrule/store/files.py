@@ -21,6 +21,7 @@ from chainrule.runtime import in_threads
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 MISPLACED = (errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ENAMETOOLONG)
+LOCK = ".lock"
 MARK = "manifest.json"  # lists the other files of a saved model
 CONFIG, FORMAT = "config.json", "chainrule"  # the file that says whose folder it is, and what it says
 OPENED = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")  # what the system calls a file that is open already
@@ -75,6 +76,27 @@ def _stream(path: Path | str) -> BinaryIO:
     """A copy of an open descriptor continues where it stands; opening its name would begin at the start."""
     descriptor = opened_as(path)
     return Path(path).open("wb") if descriptor is None else os.fdopen(os.dup(descriptor), "wb")
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """A stretch in which this process alone writes to a folder; one that another process writes to is refused."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / LOCK).open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise BundleError(
+                f"Another process is writing to {folder}. Wait for it, or choose another folder."
+            ) from error
+        except OSError:  # a file system without locks
+            pass
+        yield
 
 
 def write_text(path: Path | str, text: str) -> None:

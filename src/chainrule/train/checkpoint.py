@@ -96,7 +96,7 @@ def save(folder: Path, checkpoint: Checkpoint) -> None:
 
 def _sum(array: np.ndarray) -> int:
     """A checksum of the bytes of an array."""
-    return zlib.crc32(memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8)))
+    return zlib.crc32(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
 
 
 def load(folder: Path) -> Checkpoint | None:

@@ -6,7 +6,7 @@ import math
 import signal
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -22,6 +22,7 @@ from chainrule.models.neural import Neural, NeuralLanguageModel
 from chainrule.nn.threads import in_threads
 from chainrule.progress import Progress, Step
 from chainrule.runtime import blocks_kept
+from chainrule.store.files import locked
 from chainrule.tasks.base import BatchSize, Task
 from chainrule.train.board import TensorBoardWriter
 from chainrule.train.budget import Timing
@@ -70,6 +71,16 @@ def learn(run: Run, prepared: Prepared, progress: Progress) -> Learnt:
     """Train a family on prepared data; threads and seeds are left as they were."""
     asked = settle(run.kind, run.model, run.train, run.task, prepared, run.given, run.timing.planned)
     _trainer(run.kind, asked)  # refuses what cannot be, before anything is written
+    with _locked(run):
+        return _learn(run, asked, prepared, progress)
+
+
+def _locked(run: Run) -> AbstractContextManager[None]:
+    """Two trainings in one folder would mix up their records."""
+    return locked(run.folder) if run.folder is not None and is_main_process() else nullcontext()
+
+
+def _learn(run: Run, asked: Settings, prepared: Prepared, progress: Progress) -> Learnt:
     settled = _settled(asked, run, prepared.origin)
     make = _trainer(run.kind, settled)
     with blocks_kept(make.kept_blocks), _as_it_was(), _enough_memory(run.folder), process_group() as group:

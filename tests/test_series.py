@@ -171,7 +171,7 @@ def test_data_that_are_gone_are_asked_for(lm: Bundle) -> None:
 @given(st.lists(st.floats(-1e6, 1e6), min_size=3, max_size=60), st.integers(1, 5), st.floats(0.05, 1.0))
 def test_a_level_is_what_its_formula_says(values: list[float], lag: int, weight: float) -> None:
     held = np.array(values)
-    found = Level(lag, weight).before(held, np.array([len(held)]))
+    found = Level(lag, weight).before(held, np.array([len(held)]))[0]
     for at in range(len(held)):
         level = math.nan
         for before in range(at % lag, at, lag):
@@ -234,3 +234,54 @@ def test_a_setting_of_one_codec_alone_chooses_it() -> None:
     assert lm.codec.name == "numbers" and "--difference" in lm.card["notes"][0]
     with pytest.raises(ConfigError, match="difference"):
         cr.fit(few, codec="events", difference="auto")
+
+
+def stores(path: Path) -> Path:
+    """Three series of unlike size, one with a shift of its level."""
+    at, rng, first = np.arange(300), np.random.default_rng(2), date(2024, 1, 1)
+    wave = np.sin(2 * np.pi * at / SEASON)
+    series = {
+        "north": 100 + 0.1 * at + 10 * wave + rng.normal(0, 3, 300),
+        "south": 250 + 30 * wave + rng.normal(0, 7.5, 300),
+        "west": 60 + 5 * wave + 40 * (at > 150) + rng.normal(0, 1.5, 300),
+    }
+    rows = [
+        f"{first + timedelta(day)},{name},{series[name][day]:.2f}" for day in at.tolist() for name in series
+    ]
+    path.write_text("\n".join(["day,store,sold", *rows]) + "\n")
+    return path
+
+
+def test_series_of_unlike_size_share_a_model(tmp_path: Path) -> None:
+    lm = cr.fit(stores(tmp_path / "stores.csv"), column="sold", group="store", sort="day", difference="auto")
+    notes = " ".join(lm.card["notes"])
+    assert "the end of each of the 3 sequences" in notes and "season of 7" in notes and "scaled" in notes
+    expected = {"north": 130.0, "south": 250.0, "west": 100.0}
+    noise = {"north": 3.0, "south": 7.5, "west": 1.5}
+    for one in lm.forecast(steps=2 * SEASON):
+        middle = np.mean([step.median for step in one.steps])
+        wide = np.mean([step.high - step.low for step in one.steps])  # type: ignore[operator]
+        assert one.name is not None and abs(middle - expected[one.name]) < 1.5 * noise[one.name]
+        assert 1.5 * noise[one.name] < wide < 6 * noise[one.name]
+
+
+def test_sessions_end(tmp_path: Path) -> None:
+    log = tmp_path / "log.csv"
+    rows = [f"{number},{event}" for number in range(60) for event in ("login", "look", "logout")]
+    log.write_text("\n".join(["user,event", *rows]) + "\n")
+    lm = cr.fit(log, column="event", group="user")
+    open_one = tmp_path / "open.csv"
+    open_one.write_text("user,event\n1,login\n1,look\n1,logout\n")
+    [found] = lm.forecast(open_one, steps=3)
+    assert found.steps[0].events[0][0] == found.steps[2].events[0][0] == "(end)"
+
+
+def test_a_model_of_some_rows_scores_all_rows(tmp_path: Path) -> None:
+    table = tmp_path / "reviews.csv"
+    table.write_text("text,label\n" + "good film,yes\nbad film,no\n" * 30)
+    lm = cr.fit(table, column="text", where=("label == yes",), codec="words")
+    assert [one.row for one in lm.score_each(table)] == list(range(1, 61))
+    unlabelled = tmp_path / "new.csv"
+    unlabelled.write_text('text\ngood film\n""\n')
+    found = list(lm.score_each(unlabelled))
+    assert len(found) == 2 and math.isnan(found[1].perplexity) and found[1].blank

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,6 +15,12 @@ MANY = 200  # sequences looked at, the longest ones
 LIKE = (
     0.2  # correlation from which on values a season apart are alike, and by how much more than others between
 )
+EARLY, FORGETTING, TINY = (
+    8,
+    0.05,
+    1e-12,
+)  # distances that a scale needs, the weight of the last, the smallest scale
+UNLIKE = 1.5  # times as large as another: series of unlike size are scaled
 WEIGHTS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)  # of the last value in a level, that are tried
 
 
@@ -37,30 +43,42 @@ class Level:
     """What is expected of a value before a model has looked: the smoothed level of those a lag, two lags … before it.
 
     Level = level + weight * (value - level), one for each place in the lag (simple exponential smoothing by season).
-    With weight 1 it is the value one lag before; with lag 0 there is none, and the level is 0.
+    With weight 1 it is the value one lag before; with lag 0 there is none, and the level is 0. Where series of several
+    sizes are `scaled`, distances are divided by the mean of those before, smoothed too.
     """
 
     lag: int = 0
     weight: float = 1.0
+    scaled: bool = False
 
-    def before(self, values: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-        """For each value (T,) of sequences of these lengths the level before it; NaN where there is none yet."""
+    def before(self, values: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """For each value (T,) of sequences of these lengths level and scale before it; NaN where there is none yet."""
         if not self.lag:
-            return np.zeros(len(values))
-        found = np.full(len(values), np.nan)
-        _smooth(np.asarray(values, np.float64), np.asarray(lengths, np.int64), self.lag, self.weight, found)
+            return np.zeros(len(values)), np.ones(len(values))
+        level, scale = np.full(len(values), np.nan), np.full(len(values), np.nan if self.scaled else 1.0)
+        held, sizes = np.asarray(values, np.float64), np.asarray(lengths, np.int64)
+        _smooth(held, sizes, self.lag, self.weight, level)
+        if self.scaled:
+            _spread(np.abs(held - level), sizes, scale)
+        return level, scale
+
+    def apart(self, values: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        """How far each value is from its level, in units of its scale."""
+        level, scale = self.before(values, lengths)
+        found: np.ndarray = (values - level) / scale
         return found
 
-    def after(self, values: np.ndarray) -> np.ndarray:
-        """The levels of the next `lag` values after one sequence; NaN where none is known."""
+    def after(self, values: np.ndarray) -> tuple[np.ndarray, float]:
+        """The levels of the next `lag` values after one sequence, and the scale; NaN where none is known."""
         more = np.concatenate([values, np.full(self.lag, np.nan)])
-        return self.before(more, np.array([len(more)]))[len(values) :]
+        level, scale = self.before(more, np.array([len(more)]))
+        return level[len(values) :], float(scale[len(values)]) if self.lag else 1.0
 
-    def spread(self, values: np.ndarray, lengths: np.ndarray) -> float:
-        """How far values are from it, as a standard deviation."""
-        found = values - self.before(values, lengths)
-        known = found[~np.isnan(found)]
-        return float(known.std()) if len(known) > 1 else np.inf
+    def spreads(self, values: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        """How far values are from their level in each sequence, as a standard deviation."""
+        parts = np.split(values - self.before(values, lengths)[0], np.cumsum(lengths)[:-1])
+        known = [part[~np.isnan(part)] for part in parts]
+        return np.array([part.std() if len(part) > 1 else np.nan for part in known])
 
 
 @compiled
@@ -78,11 +96,37 @@ def _smooth(values: np.ndarray, lengths: np.ndarray, lag: int, weight: float, fo
         begin += lengths[sequence]
 
 
+@compiled
+def _spread(distances: np.ndarray, lengths: np.ndarray, found: np.ndarray) -> None:
+    """The mean of the distances (T,) before each place of its sequence, older ones weighing less; not before EARLY."""
+    begin = 0
+    for sequence in range(len(lengths)):
+        mean, count = 0.0, 0
+        for at in range(begin, begin + lengths[sequence]):
+            if count >= EARLY:
+                found[at] = max(mean, TINY)
+            if not np.isnan(distances[at]):
+                count += 1
+                mean += (distances[at] - mean) * max(1.0 / count, FORGETTING)
+        begin += lengths[sequence]
+
+
 def best_level(values: np.ndarray, lengths: np.ndarray) -> Level:
     """The level that values are nearest to: none, a smoothed one, or one with the season that the values show."""
-    lags = [1, *([found] if (found := season(values, lengths)) else [])]
+    period = season(values, lengths)
+    lags = [1] if period is None else [1, period]
     candidates = [Level(), *(Level(lag, weight) for lag in lags for weight in WEIGHTS)]
-    return min(candidates, key=lambda one: one.spread(values, lengths))
+    found = [one.spreads(values, lengths) for one in candidates]
+    best = min(range(len(found)), key=lambda at: _typical(found[at]))
+    sizes = found[best][found[best] > 0]
+    scaled = bool(candidates[best].lag and len(sizes) > 1 and sizes.max() > UNLIKE * sizes.min())
+    return replace(candidates[best], scaled=scaled)
+
+
+def _typical(spreads: np.ndarray) -> float:
+    """The geometric mean, so that large series do not decide for small ones."""
+    known = spreads[~np.isnan(spreads)]
+    return float(np.log(np.maximum(known, TINY)).mean()) if len(known) else np.inf
 
 
 def season(values: np.ndarray, lengths: Sequence[int] | np.ndarray | None = None) -> int | None:

@@ -163,8 +163,8 @@ def _values(bundle: Bundle, prepared: Prepared) -> dict[str, Any] | None:
     held = [parse(texts) for texts in data.test[data.main]()]
     every = season(np.concatenate([one for one, _ in learnt]), np.concatenate([two for _, two in learnt]))
     truth = np.concatenate([one for one, _ in held])
-    base = bins.level.before(truth, np.concatenate([two for _, two in held]))
-    found = forecast_score(bundle.model, judged_on(prepared).ids, truth, bins, every, base)
+    level, scale = bins.level.before(truth, np.concatenate([two for _, two in held]))
+    found = forecast_score(bundle.model, judged_on(prepared).ids, truth, bins, every, level, scale)
     return {
         "mae": found.mae,
         "coverage": found.coverage,

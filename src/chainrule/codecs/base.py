@@ -190,6 +190,11 @@ class Codec(ABC):
         """The id of a missing value, where there is one."""
         return None
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was found out about the data while learning, for people."""
+        return ()
+
     def tail(self, chances: np.ndarray, ids: np.ndarray, values: np.ndarray | None) -> np.ndarray:
         """How probable (n,) something at least as unusual as each id (n,) was, given the chances (n, V) of all ids.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 from typing import Self
 
@@ -21,7 +21,7 @@ from chainrule.codecs.typed import CommaSeparated
 from chainrule.codecs.vocabulary import read_facts
 from chainrule.config import option
 from chainrule.errors import CodecError, ConfigError
-from chainrule.seasons import Level, best_level
+from chainrule.seasons import EARLY, Level, best_level
 from chainrule.symbols import BOS, EOS, FIRST, MASK, PAD, UNK
 
 FILE = "bins.json"
@@ -65,11 +65,12 @@ class Bins:
     deviation: float
     lag: int = 0  # values are distances from the level this many steps before
     weight: float = 1.0  # of the last value in that level
+    scaled: bool = False  # in units of their own mean
 
     @property
     def level(self) -> Level:
         """What is taken from a value before it is put into a bin."""
-        return Level(self.lag, self.weight)
+        return Level(self.lag, self.weight, self.scaled)
 
 
 @register("numbers")
@@ -129,7 +130,7 @@ class Numbers(CommaSeparated):
 
     def encode(self, texts: Texts) -> Encoded:
         values, lengths = parse(texts)
-        values = values - self.bins.level.before(values, lengths)
+        values = self.bins.level.apart(values, lengths)
         edges = self.bins.edges
         found = FIRST + np.searchsorted(edges[1:-1], values, "right")  # (symbols,)
         found[values < edges[0]] = self.below
@@ -166,8 +167,18 @@ class Numbers(CommaSeparated):
         return np.exp(-outside / scale)
 
     def missing(self, ids: np.ndarray) -> int:
-        lost = np.minimum(np.diff(np.append(np.flatnonzero(ids == BOS), len(ids))) - 2, self.bins.lag)
+        early = self.bins.lag + (EARLY if self.bins.scaled else 0)  # values that have no level yet
+        lost = np.minimum(np.diff(np.append(np.flatnonzero(ids == BOS), len(ids))) - 2, early)
         return int(np.count_nonzero(ids == self.gap) - lost.sum())
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        level = self.bins.level
+        if not level.lag:
+            return ()
+        season = f"with a season of {level.lag} steps" if level.lag > 1 else "without a season"
+        scaled = ", scaled series by series" if level.scaled else ""
+        return (f"difference: from a level {season}, the last value weighs {level.weight:g}{scaled}",)
 
     def caveat(self, stream: bool) -> str:
         return "bits per byte of the bins: what a bin leaves open is not counted"
@@ -203,8 +214,8 @@ class Numbers(CommaSeparated):
         try:
             edges, values = (tuple(map(float, facts[name])) for name in ("edges", "values"))  # type: ignore[call-overload]
             scale = (float(facts["mean"]), float(facts["deviation"]))  # type: ignore[arg-type]
-            level = (int(facts["lag"]), float(facts["weight"]))  # type: ignore[call-overload,arg-type]
-            return cls(config, Bins(edges, values, *scale, *level))
+            level = (int(facts["lag"]), float(facts["weight"]), bool(facts["scaled"]))  # type: ignore[call-overload,arg-type]
+            return cls(config, Bins(edges, values, scale[0], scale[1], *level))
         except (KeyError, TypeError, ValueError) as error:
             raise CodecError(
                 f"{folder / FILE} lacks {error}: the file is damaged, save the model again."
@@ -290,7 +301,7 @@ class _Summary:
     def read(self, blocks: Blocks, level: Level) -> _Summary:
         for texts in blocks():
             values, lengths = parse(texts)
-            changes = values - level.before(values, lengths)
+            changes = level.apart(values, lengths)
             self._add(changes[~np.isnan(changes)])
         if not self.count:
             raise CodecError(
@@ -324,7 +335,7 @@ def make_bins(summary: _Summary, config: NumbersConfig, level: Level) -> Bins:
         values = np.clip(low / 2 + high / 2, low, high)  # half of the tiniest float is zero
     deviation = float(np.sqrt(summary.squares / summary.count)) or 1.0
     rounded = tuple(_rounded(*triple) for triple in zip(edges, values, edges[1:], strict=False))
-    return Bins(tuple(edges.tolist()), rounded, float(summary.mean), deviation, level.lag, level.weight)
+    return Bins(tuple(edges.tolist()), rounded, float(summary.mean), deviation, *astuple(level))
 
 
 def _edges(summary: _Summary, config: NumbersConfig) -> np.ndarray:

@@ -138,7 +138,8 @@ class OneColumn(Columns):
         return {self.role: self.source}
 
     def divided(self, test: bool) -> Division[ByRole]:
-        found = divide(self.source, test, position=self.config.stream or self.config.joined)
+        long = self.config.stream or self.config.joined
+        found = divide(self.source, test, position=long, series=self.source.ordered)
         return found.map(lambda part: {self.role: part})
 
 

@@ -162,7 +162,8 @@ class Prepared:
         what = "rows with an empty cell" if several else "blank lines or empty cells"
         skipped = (f"{self.skipped:,} {what} were skipped",) if self.skipped else ()
         gaps = (f"{self.gaps:,} values are missing and kept as gaps",) if self.gaps else ()
-        return (*chosen, f"data: {self.data.how}{self._held}", *self.data.source.notes, *skipped, *gaps)
+        told = (f"data: {self.data.how}{self._held}", *self.data.source.notes, *skipped, *gaps)
+        return (*chosen, *told, *(note for codec in self.codecs.values() for note in codec.notes))
 
     def everything(self) -> Prepared:
         """All data as they were before parts were held out of them; nothing is left to judge on."""

@@ -9,7 +9,8 @@ at least. The rule counts bytes and knows no codec, so models of all codecs are 
 Sequences are divided by a hash of their bytes, and all copies of a line fall on one side. Of rows with several columns
 the main role is hashed, and a row stays whole: a text that comes twice, with two labels or two translations, is on one
 side too. Small data (up to 1,000 different sequences) are divided by the rank of the hash, so that no part is empty.
-One long sequence is divided by position: train, then valid, then test, cut at white space or UNIT if there is any,
+Few long sequences of events or numbers (up to 50, each of more than 50) are divided by time, the end of each is held
+out. One long sequence is divided by position: train, then valid, then test, cut at white space or UNIT if there is any,
 else between characters. The same data always give the same parts.
 """
 
@@ -29,6 +30,7 @@ from chainrule.runtime import compiled
 MOST, USUAL = 0.1, 0.05  # shares of the data, for each of valid and test
 ENOUGH, SURE = 25_000, 250_000  # bytes: what an interval needs, and what makes a figure sure
 FEWEST = 50  # different sequences of a part, where they are less than MOST of all
+SERIES, LONG = 50, 50  # sequences of events at most, of so many events at least: each is divided by time
 SMALL = 1000  # different sequences up to which ranks are used
 TRAIN, VALID, TEST = range(3)
 WINDOW = 1 << 16  # bytes in which a good place to cut is looked for
@@ -88,15 +90,60 @@ def _why(size: int, test: bool) -> str:
     return f"{'10 %' if share == MOST else f'{ENOUGH:,} bytes'}{each}, as the data are small"
 
 
-def divide(blocks: Blocks, test: bool = True, position: bool = False) -> Division[Blocks]:
+def divide(
+    blocks: Blocks, test: bool = True, position: bool = False, series: bool = False
+) -> Division[Blocks]:
     """Divide data into train, valid and, unless it is not wanted, test.
 
-    `position`: they are one long stream, not many sequences.
+    `position`: they are one long stream, not many sequences. `series`: sequences are of events, and where they are few
+    and long the end of each is held out.
     """
     if position or _single(blocks):
         return _by_position(blocks, test)
+    if series and (few := _few_long(blocks)):
+        return _each_by_position(few, test)
     found = divide_rows(lambda: (Rows({TEXT: texts}) for texts in blocks()), test)
     return found.map(lambda part: Column(part, TEXT))
+
+
+def _few_long(blocks: Blocks) -> list[bytes]:
+    """All sequences, if they are few and each of them is long enough to be divided; else none."""
+    held: list[bytes] = []
+    for texts in blocks():
+        parts = list(texts)
+        if parts and held and not texts.opens:
+            held[-1] += parts.pop(0)
+        held += parts
+        if len(held) > SERIES or sum(map(len, held)) > LITTLE:
+            return []
+    return held if all(one.count(UNIT.encode()) >= LONG for one in held) else []
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Some sequences in memory."""
+
+    sequences: tuple[bytes, ...]
+
+    def __call__(self) -> Iterator[Texts]:
+        yield Texts.of(self.sequences)
+
+
+def _each_by_position(sequences: list[bytes], test: bool) -> Division[Blocks]:
+    """The end of every sequence is held out."""
+    share, unit = held_share(sum(map(len, sequences))), UNIT.encode()
+    sides: tuple[list[bytes], list[bytes], list[bytes]] = ([], [], [])
+    for events in (one.split(unit) for one in sequences):
+        held = max(1, round(share * len(events)))
+        ends = len(events) - (1 + test) * held, len(events) - test * held
+        for side, some in zip(sides, np.split(np.array(events, object), ends), strict=True):
+            side.append(unit.join(some))
+    train, valid, tested = (Listed(tuple(side)) for side in sides)
+    size = sum(map(len, sequences))
+    how = (
+        f"divided by time, the end of each of the {len(sequences)} sequences is held out: {_why(size, test)}"
+    )
+    return Division(train, valid, tested if test else None, how)
 
 
 def _single(blocks: Blocks) -> bool:

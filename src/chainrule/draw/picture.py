@@ -31,9 +31,7 @@ class Picture:
         if kind == ".svg" and self.markup.startswith("<svg"):
             return f"{self.markup}\n"
         if kind != ".html":
-            raise ConfigError(
-                f"A picture is written as .svg or .html, and several as .html only, not {kind!r}."
-            )
+            raise ConfigError(f"{self.title} is written as .html (.svg holds a single chart), not as {kind}.")
         from html import escape
 
         return PAGE.format(title=escape(self.title), body=self.markup)

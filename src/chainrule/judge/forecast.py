@@ -60,20 +60,22 @@ def forecast_score(
     bins: Binned,
     season: int | None = None,
     base: np.ndarray | float = 0.0,
+    scale: np.ndarray | float = 1.0,
 ) -> ForecastScore:
     """Judge forecasts of `values`, the numbers of flat sequences `ids` before they were put into bins.
 
-    `base` was taken from each value before it was put into its bin. Missing values (NaN) are not judged, and a
-    baseline has the last one that is known instead.
+    `base` was taken from each value, and the rest divided by `scale`, before it was put into its bin. Missing values
+    (NaN) are not judged, and a baseline has the last one that is known instead.
     """
     truth = np.asarray(values, np.float64)
     lengths = _lengths(np.asarray(ids), len(truth))
     held = carried_forward(truth, lengths)
     naive = ago(held, lengths, 1)
-    known = ~np.isnan(naive + truth + base)
+    known = ~np.isnan(naive + truth + base + scale)
     if not known.any():
         raise DataError("Forecasts are judged from the second value of a sequence on, and none has two.")
-    levels = quantiles(model, ids, bins) + np.broadcast_to(base, len(truth))[:, None]  # (values, levels)
+    below, unit = (np.broadcast_to(one, len(truth))[:, None] for one in (base, scale))  # (values, 1) each
+    levels = below + unit * quantiles(model, ids, bins)  # (values, levels)
     low, middle, high = levels[known].T
     truth = truth[known]
     return ForecastScore(

@@ -100,8 +100,9 @@ def anomalies(bundle: Bundle, data: Given, reading: Mapping[str, Any], id: str |
     for some in _batches(series_of(bundle, data, reading, id)):
         found += _judged(bundle, some)
     found.sort(key=lambda one: one.row)
-    days = _totals(found, lambda one: one.time and day(one.time))
-    sessions = _totals(found, lambda one: one.series)
+    judged = [one for one in found if one.expected]
+    days = _totals(judged, lambda one: one.time and day(one.time))
+    sessions = _totals(judged, lambda one: one.series)
     ranked = sorted(found, key=lambda one: -one.bits)
     return Anomalies(tuple(ranked), tuple(days), tuple(sessions), tuple(found))
 
@@ -158,8 +159,7 @@ def _changes(bundle: Bundle, series: Sequence[Series]) -> np.ndarray | None:
     if bundle.codec.bins is None:
         return None
     values, lengths = parse(Texts.of([" ".join(one.values).encode() for one in series]))
-    levels = bundle.codec.bins.level.before(values, lengths)
-    found: np.ndarray = values - levels
+    found: np.ndarray = bundle.codec.bins.level.apart(values, lengths)
     return found
 
 
@@ -191,12 +191,15 @@ def _of_numbers(bundle: Bundle, series: Sequence[Series], ids: np.ndarray) -> It
     assert bins is not None
     values, lengths = parse(Texts.of([" ".join(one.values).encode() for one in series]))
     levels = quantiles(bundle.model, ids, bins, LEVELS)  # (values, levels)
-    base = bins.level.before(values, lengths)
-    for low, middle, high in levels + base[:, None]:
+    level, scale = bins.level.before(values, lengths)
+    for value, (low, middle, high) in zip(values, level[:, None] + scale[:, None] * levels, strict=True):
         if math.isnan(middle):  # there is nothing yet to compare it with
             yield {"expected": "", "bits": 0.0}
-        else:
-            yield {"expected": written(float(f"{middle:.6g}")), "low": float(low), "high": float(high)}
+            continue
+        if math.isnan(value):  # it is missing, which is told and not judged
+            yield {"expected": "", "bits": 0.0, "low": float(low), "high": float(high)}
+            continue
+        yield {"expected": written(float(f"{middle:.6g}")), "low": float(low), "high": float(high)}
 
 
 def _of_events(bundle: Bundle, found: _Judging) -> Iterator[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ import numpy as np
 
 from chainrule.config import Config, option
 from chainrule.errors import ConfigError
-from chainrule.seasons import Level
+from chainrule.seasons import EARLY, Level
 from chainrule.symbols import EOS, FIRST
 from chainrule.use.series import Series, series_of
 from chainrule.use.times import times_after
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 ROWS = 512  # paths drawn side by side
 SHOWN = 3  # events of a step that are named
+ENDED = "(end)"  # the sequence is over
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +61,7 @@ class ForecastStep:
         return named | {"median": self.median, "low": self.low, "high": self.high}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Forecast:
     """The steps that follow one series, and the paths they were found by."""
 
@@ -68,6 +70,9 @@ class Forecast:
     steps: tuple[ForecastStep, ...]
     paths: np.ndarray  # (paths, steps): values, or ids of events
     interval: float
+
+    def __repr__(self) -> str:
+        return f"<Forecast of {self.name or 'a series'}, {len(self.steps)} steps, {len(self.paths)} paths>"
 
     def to_dict(self) -> dict[str, Any]:
         """For scripts."""
@@ -139,18 +144,20 @@ def forecast(
 
 
 def _paths(bundle: Bundle, prompts: Sequence[np.ndarray], config: ForecastConfig) -> Iterator[np.ndarray]:
-    """Ids (paths, steps) for each prompt; nothing ends, and nothing is missing."""
+    """Ids (paths, steps) for each prompt; numbers do not end, and a sequence of events that has ended stays so."""
     from chainrule.decode.config import Constraints, GenerationConfig
     from chainrule.decode.sample import joined, sample
 
-    never = Constraints(stop=(), never=(EOS, *bundle.codec.unwritten))
+    unwritten, numbers = bundle.codec.unwritten, bundle.codec.bins is not None
+    never = Constraints(stop=(), never=(EOS, *unwritten)) if numbers else Constraints(never=unwritten)
     for number, prompt in enumerate(prompts):
         drawn: list[list[int]] = []
         while len(drawn) < config.paths:
             count = min(ROWS, config.paths - len(drawn))
             seed = config.seed + number * config.paths + len(drawn)
             wanted = GenerationConfig(length=config.steps, seed=seed, count=count)
-            drawn += joined(sample(bundle.model, [prompt.tolist()], wanted, never))
+            found = joined(sample(bundle.model, [prompt.tolist()], wanted, never))
+            drawn += [path + [EOS] * (config.steps - len(path)) for path in found]
         yield np.array(drawn)
 
 
@@ -185,14 +192,18 @@ def _levelled(drawn: np.ndarray, history: np.ndarray, level: Level) -> np.ndarra
     """Paths (paths, steps) with the level added, which follows each of them."""
     if not level.lag:
         return drawn
-    levels = np.tile(level.after(history), (len(drawn), 1))  # (paths, lag)
-    if np.isnan(levels).any():
-        raise ConfigError(f"A history of at least {level.lag} values is needed to begin from.")
-    values = np.empty_like(drawn)
+    last, unit = level.after(history)
+    levels = np.tile(last, (len(drawn), 1))  # (paths, lag)
+    if np.isnan(levels).any() or math.isnan(unit):
+        least = level.lag + (EARLY if level.scaled else 0)
+        raise ConfigError(
+            f"A history of at least {least} known values is needed, and one of {len(history)} came."
+        )
+    values, distances = np.empty_like(drawn), unit * drawn
     for at in range(drawn.shape[1]):
         place = at % level.lag
-        values[:, at] = levels[:, place] + drawn[:, at]
-        levels[:, place] += level.weight * drawn[:, at]
+        values[:, at] = levels[:, place] + distances[:, at]
+        levels[:, place] += level.weight * distances[:, at]
     return values
 
 
@@ -208,6 +219,8 @@ def _events(codec: Codec, series: Series, ids: np.ndarray, config: ForecastConfi
     times, steps = times_after(series.times, config.steps), []
     for at in range(config.steps):
         counted = Counter(ids[:, at].tolist()).most_common(SHOWN)
-        events = tuple((codec.token(one), count / len(ids)) for one, count in counted)
+        events = tuple(
+            (ENDED if one == EOS else codec.token(one), count / len(ids)) for one, count in counted
+        )
         steps.append(ForecastStep(at + 1, times[at], events=events))
     return Forecast(series.name, series.values, tuple(steps), ids, config.interval)

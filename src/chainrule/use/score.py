@@ -120,6 +120,16 @@ class SequenceScore(ModelScore):
     id: str | None = None  # what the user calls it
     blank: bool = False  # there was nothing to read
 
+    @property
+    def perplexity(self) -> float:
+        """NaN of a blank row, which is neither probable nor improbable."""
+        return math.nan if self.blank else super().perplexity
+
+    @property
+    def bits_per_symbol(self) -> float:
+        """NaN of a blank row."""
+        return math.nan if self.blank else super().bits_per_symbol
+
     def to_dict(self) -> dict[str, Any]:
         """For scripts; what was not scored has no figures."""
         named = {"row": self.row} | ({} if self.id is None else {"id": self.id}) | {"text": self.text}
@@ -264,6 +274,7 @@ def _reading(codec: Codec, usual: Mapping[str, Any], reading: Mapping[str, Any])
                 "together. Leave it out."
             )
     joined = codec.joins_rows and not {"group", "sort"} & set(reading)
+    usual = {name: value for name, value in usual.items() if name != "where"}  # all rows have a score
     usually = {"raw": codec.reads_bytes, "joined": joined, "gaps": codec.keeps_gaps}
     return ReadConfig.from_values({**usually, **usual, **reading})
 

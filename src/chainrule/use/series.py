@@ -59,8 +59,8 @@ def _given(bundle: Bundle, data: Given | None) -> Given:
     name = str(bundle.card.get("data", {}).get("name", ""))
     if not Path(name).exists():
         raise ConfigError(
-            f"The data this model was trained on ({name or 'not known'}) are not where they were. Give a history: "
-            "--data FILE"
+            f"The data this model was trained on ({name or 'not known'}) cannot be read again. Give a history: "
+            "--data FILE, in Python forecast(data)."
         )
     return name
 

@@ -59,7 +59,8 @@ def tensors_of(folder: Path) -> Arrays:
         raise BundleError(
             f"{folder} has {pickled} and no {WEIGHTS}. Such a file may run any program when it is opened, so it is not "
             "read. Where you trust it, convert it with their library: "
-            "AutoModel.from_pretrained(DIR).save_pretrained(NEW, safe_serialization=True)"
+            "AutoModelForCausalLM.from_pretrained(DIR).save_pretrained(NEW) (BERT: AutoModelForMaskedLM), and the "
+            "tokenizer with AutoTokenizer.from_pretrained(DIR).save_pretrained(NEW)"
         )
     raise BundleError(f"{folder} has no {WEIGHTS}: there is nothing to import.")
 

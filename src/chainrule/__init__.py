@@ -17,11 +17,22 @@ if TYPE_CHECKING:
     from chainrule.choose.compare import compare
     from chainrule.decode.config import GenerationConfig
     from chainrule.errors import ChainruleError
+    from chainrule.train.each import fit_each
     from chainrule.train.fit import fit
     from chainrule.use.check import check
 
 __version__ = "0.1.0"
-__all__ = ["Bundle", "ChainruleError", "GenerationConfig", "__version__", "check", "compare", "fit", "load"]
+__all__ = [
+    "Bundle",
+    "ChainruleError",
+    "GenerationConfig",
+    "__version__",
+    "check",
+    "compare",
+    "fit",
+    "fit_each",
+    "load",
+]
 
 _HOMES = {
     "Bundle": "chainrule.bundle",
@@ -30,6 +41,7 @@ _HOMES = {
     "check": "chainrule.use.check",
     "compare": "chainrule.choose.compare",
     "fit": "chainrule.train.fit",
+    "fit_each": "chainrule.train.each",
     "load": "chainrule.bundle",
 }
 

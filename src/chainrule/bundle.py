@@ -40,6 +40,7 @@ from chainrule.use.fill import Filled, fill
 from chainrule.use.forecast import ForecastConfig, Forecasts, forecast
 from chainrule.use.generate import Written, generate, stream
 from chainrule.use.generate import settings as generation
+from chainrule.use.nbest import Nbest, NbestConfig, rank_file
 from chainrule.use.next import NextSymbols, next_symbols
 from chainrule.use.pictures import loss_picture, model_html
 from chainrule.use.rank import Ranking, rank
@@ -153,6 +154,12 @@ class Bundle:
     def rank(self, candidates: Iterable[str]) -> Ranking:
         """The candidates with their scores, the most probable first."""
         return rank(self, candidates)
+
+    def rank_file(self, source: Given, **options: Any) -> tuple[Nbest, ...]:
+        """The n-best lists of a table, each ranked: `rank_file("nbest.tsv", group="utterance")`."""
+        own = share(options, NbestConfig)
+        reading = {name: one for name, one in options.items() if name not in own}
+        return rank_file(self, source, NbestConfig.from_values(own), **reading)
 
     def unknown(self, text: str) -> tuple[str, ...]:
         """The symbols of a text that this model does not know."""

@@ -48,6 +48,14 @@ FILES = {
         "day,sold",
         *(f"2024-{1 + at // 28:02}-{1 + at % 28:02},{20 + 5 * (at % 7) + at * at % 3}" for at in range(280)),
     ],
+    "stores.csv": [
+        "day,store,sold",
+        *(
+            f"2024-{1 + at // 28:02}-{1 + at % 28:02},{store},{size * (20 + 5 * (at % 7) + at * at % 3)}"
+            for at in range(140)
+            for store, size in {"north": 1, "south": 8}.items()
+        ),
+    ],
     "train.en": [f"a house {number}" for number in range(20)],
     "train.de": [f"ein Haus {number}" for number in range(20)],
 }

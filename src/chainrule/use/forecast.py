@@ -70,6 +70,7 @@ class Forecast:
     steps: tuple[ForecastStep, ...]
     paths: np.ndarray  # (paths, steps): values, or ids of events
     interval: float
+    times: tuple[str, ...] | None = None  # of the history
 
     def __repr__(self) -> str:
         return f"<Forecast of {self.name or 'a series'}, {len(self.steps)} steps, {len(self.paths)} paths>"
@@ -171,7 +172,7 @@ def _numbers(codec: Codec, series: Series, ids: np.ndarray, config: ForecastConf
         ForecastStep(at + 1, times[at], float(middle[at]), float(low[at]), float(high[at]))
         for at in range(config.steps)
     )
-    return Forecast(series.name, series.values, tuple(steps), values, config.interval)
+    return Forecast(series.name, series.values, tuple(steps), values, config.interval, series.times)
 
 
 def _values(codec: Codec, series: Series, ids: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -43,7 +43,15 @@ def _forecast_chart(found: Forecast) -> Html:
     middle = [*known[-1:], *((at, float(one.median or 0.0)) for at, one in ahead)]
     band = [(at, float(one.low or 0.0), float(one.high or 0.0)) for at, one in ahead]
     lines = [Line("history", known), Line("forecast", middle, "second")]
-    return chart(f"{name}: median and {found.interval:.0%} interval", "step", "value", lines, [Band(band)])
+    times = [*(found.times or ()), *(one.time for one in found.steps)]
+
+    def moment(place: float) -> str:
+        if not found.times:
+            return f"{place:g}"
+        return str(times[int(place)] or "") if 0 <= place < len(times) else ""
+
+    title = f"{name}: median and {found.interval:.0%} interval"
+    return chart(title, "" if found.times else "step", "value", lines, [Band(band)], moment)
 
 
 def _likely(events: Iterable[tuple[str, float]]) -> list[str]:

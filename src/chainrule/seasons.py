@@ -68,6 +68,18 @@ class Level:
         found: np.ndarray = (values - level) / scale
         return found
 
+    def known(self, values: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The same for values that have a level, and how many of them each sequence has; the first ones have none."""
+        has = self.has(values, lengths)
+        sequence = np.repeat(np.arange(len(lengths)), lengths)[has]
+        return self.apart(values, lengths)[has], np.bincount(sequence, minlength=len(lengths))
+
+    def has(self, values: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        """Which values (T,) have a level and a scale before them."""
+        level, scale = self.before(values, lengths)
+        found: np.ndarray = ~np.isnan(level + scale)
+        return found
+
     def after(self, values: np.ndarray) -> tuple[np.ndarray, float]:
         """The levels of the next `lag` values after one sequence, and the scale; NaN where none is known."""
         more = np.concatenate([values, np.full(self.lag, np.nan)])
@@ -76,6 +88,8 @@ class Level:
 
     def spreads(self, values: np.ndarray, lengths: np.ndarray) -> np.ndarray:
         """How far values are from their level in each sequence, as a standard deviation."""
+        if not self.lag:  # bins of all series together would have to tell them apart
+            return np.array([np.nanstd(values)] * len(lengths) if np.isfinite(values).any() else [])
         parts = np.split(values - self.before(values, lengths)[0], np.cumsum(lengths)[:-1])
         known = [part[~np.isnan(part)] for part in parts]
         return np.array([part.std() if len(part) > 1 else np.nan for part in known])
@@ -105,7 +119,7 @@ def _spread(distances: np.ndarray, lengths: np.ndarray, found: np.ndarray) -> No
         for at in range(begin, begin + lengths[sequence]):
             if count >= EARLY:
                 found[at] = max(mean, TINY)
-            if not np.isnan(distances[at]):
+            if not np.isnan(distances[at]) and (count or distances[at] > 0):
                 count += 1
                 mean += (distances[at] - mean) * max(1.0 / count, FORGETTING)
         begin += lengths[sequence]

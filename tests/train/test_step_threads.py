@@ -41,18 +41,19 @@ def test_a_core_that_becomes_busy_is_given_up_and_taken_again(monkeypatch: pytes
     torch.set_num_threads(1)
     found = settled()
     choice = found.choice
-    choice.most, choice.pace, choice.using = 2, {1: 0.010, 2: 0.006}, 2
+    size = found._symbols
+    choice.most, choice.pace, choice.using = 2, {1: 0.010 / size, 2: 0.006 / size}, 2
     busy = True
     monkeypatch.setattr(
         found, "_seconds", lambda number: 0.1 if busy and number == 2 else 0.006 * (3 - number)
     )
     steps = 0
     while found.wanted(choice.using) == 2:
-        found.after_step(0.1)
+        found.after_batch(0.1, found._symbols)
         steps += 1
     assert steps < 8
     busy = False
     while found.wanted(choice.using) == 1:
-        found.after_step(0.012)
+        found.after_batch(0.012, found._symbols)
         steps += 1
     assert steps < 1000

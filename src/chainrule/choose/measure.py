@@ -163,8 +163,13 @@ def _values(bundle: Bundle, prepared: Prepared) -> dict[str, Any] | None:
     held = [parse(texts) for texts in data.test[data.main]()]
     every = season(np.concatenate([one for one, _ in learnt]), np.concatenate([two for _, two in learnt]))
     truth = np.concatenate([one for one, _ in held])
-    level, scale = bins.level.before(truth, np.concatenate([two for _, two in held]))
-    found = forecast_score(bundle.model, judged_on(prepared).ids, truth, bins, every, level, scale)
+    lengths = np.concatenate([two for _, two in held])
+    level, scale = bins.level.before(truth, lengths)
+    has = bins.level.has(truth, lengths)
+    if not has.any():
+        return None
+    ids = judged_on(prepared).ids
+    found = forecast_score(bundle.model, ids, truth[has], bins, every, level[has], scale[has])
     return {
         "mae": found.mae,
         "coverage": found.coverage,

@@ -12,6 +12,7 @@ import numpy as np
 
 from chainrule.models.base import LanguageModel
 from chainrule.models.mix import mixed
+from chainrule.store.files import new_file
 
 
 @dataclass(frozen=True)
@@ -37,14 +38,15 @@ class Reading:
     def __call__(self, ids: np.ndarray) -> Scored:
         version = self.version.read_bytes() if self.version.exists() else b""
         digest = hashlib.blake2b(version + np.ascontiguousarray(ids).tobytes(), digest_size=8).hexdigest()
-        path = self.folder / f"{self.name}.{digest}.npy"
+        path = self.folder / f"{self.name}.{digest}.f32"
         if path.exists():
-            kept = np.load(path)
+            kept = np.frombuffer(path.read_bytes(), np.float32)
             return Scored(kept[:-1], float(kept[-1]))
         began = time.perf_counter()
         logs = self.model.score_ids(ids)
         seconds = time.perf_counter() - began
-        np.save(path, np.append(logs, np.float32(seconds)))
+        with new_file(path) as file:
+            file.write(np.append(logs, seconds).astype(np.float32).tobytes())
         return Scored(logs, seconds)
 
 

@@ -54,7 +54,7 @@ def anomalies(
     found = found_in(loaded(model, int8), named(data), typed(context), id)
     if each:
         for one in found.in_order:
-            print(encoded(one.to_dict()) if json else "\t".join(_cells(one, True)))
+            print(encoded(one.to_dict()) if json else "\t".join(_cells(one, one.probability is None)))
         return
     parts = [
         _events(found.events[:k]),

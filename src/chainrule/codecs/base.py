@@ -196,16 +196,21 @@ class Codec(ABC):
         return ()
 
     def tail(self, chances: np.ndarray, ids: np.ndarray, values: np.ndarray | None) -> np.ndarray:
-        """How probable (n,) something at least as unusual as each id (n,) was, given the chances (n, V) of all ids.
+        """How probable (n,), in log2, something at least as unusual as each id (n,) was, by the chances (n, V) of ids.
 
         `values` (n,) are the numbers that became these ids, where they are numbers.
         """
-        found: np.ndarray = chances[np.arange(len(ids)), ids]
+        found: np.ndarray = np.log2(chances[np.arange(len(ids)), ids])
         return found
 
     def missing(self, ids: np.ndarray) -> int:
         """How many values are missing among these whole sequences."""
         return 0
+
+    @property
+    def writes(self) -> bool:
+        """Whether its symbols are the data themselves, so that they can be continued; else they are forecast."""
+        return True
 
     @property
     def unwritten(self) -> tuple[int, ...]:

@@ -21,12 +21,13 @@ from chainrule.codecs.typed import CommaSeparated
 from chainrule.codecs.vocabulary import read_facts
 from chainrule.config import option
 from chainrule.errors import CodecError, ConfigError
-from chainrule.seasons import EARLY, Level, best_level
+from chainrule.seasons import Level, best_level
 from chainrule.symbols import BOS, EOS, FIRST, MASK, PAD, UNK
 
 FILE = "bins.json"
 LARGEST = 1e150  # squares of values must be finite
 MISSING = frozenset(b"nan -nan na n/a #n/a #na <na> null none".split())  # in lower case, as pandas reads them
+MOST = 50.0  # scales: changes beyond that make no bins
 FAR = 0.5  # of the width of all bins but the outermost: values so far beyond these have bins of their own
 SAMPLE = 1 << 22  # most values kept for finding quantiles; beyond, every second one is dropped
 
@@ -51,8 +52,9 @@ class NumbersConfig(CodecConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.difference != "auto" and not self.difference.isdigit():
-            raise ConfigError(f"--difference is 0, 1, 2, … or auto, not {self.difference!r}.")
+        plain = str(self.difference)
+        if plain != "auto" and not (plain.isascii() and plain.isdigit() and len(plain) <= 6):
+            raise ConfigError(f"--difference is auto or a number from 0 to 999999, not {plain!r}.")
 
 
 @dataclass(frozen=True)
@@ -111,6 +113,10 @@ class Numbers(CommaSeparated):
         return self.size - 2
 
     @property
+    def writes(self) -> bool:
+        return not self.bins.lag  # distances from a level that nobody sees
+
+    @property
     def gap(self) -> int:
         return self.size - 1
 
@@ -130,7 +136,7 @@ class Numbers(CommaSeparated):
 
     def encode(self, texts: Texts) -> Encoded:
         values, lengths = parse(texts)
-        values = self.bins.level.apart(values, lengths)
+        values, lengths = self.bins.level.known(values, lengths)
         edges = self.bins.edges
         found = FIRST + np.searchsorted(edges[1:-1], values, "right")  # (symbols,)
         found[values < edges[0]] = self.below
@@ -153,23 +159,23 @@ class Numbers(CommaSeparated):
         own = given[rows, place]
         under = np.cumsum(given, 1)[rows, place] - own / 2
         over = np.cumsum(given[:, ::-1], 1)[rows, len(order) - 1 - place] - own / 2
-        found = np.minimum(1.0, 2 * np.minimum(under, over)) * self._far(values)
-        return np.where(ids == self.gap, chances[:, self.gap], found)
+        found = np.log2(np.minimum(1.0, 2 * np.minimum(under, over))) - self._far(values)
+        bits: np.ndarray = np.where(ids == self.gap, np.log2(chances[:, self.gap]), found)
+        return bits
 
     def _far(self, values: np.ndarray) -> np.ndarray:
-        """By what the tail is smaller for values (n,) beyond the inner bins."""
+        """By how many bits the tail is smaller for values (n,) beyond the inner bins."""
         edges = self.bins.edges
         low, high = (edges[1], edges[-2]) if len(edges) > 3 else (edges[0], edges[-1])
         scale = (
             high - low
         ) / 4 or self.bins.deviation  # about a standard deviation: nearly all values lie between
         outside = np.maximum(0.0, np.maximum(values - high, low - values))
-        return np.exp(-outside / scale)
+        bits: np.ndarray = outside / scale / np.log(2.0)
+        return bits
 
     def missing(self, ids: np.ndarray) -> int:
-        early = self.bins.lag + (EARLY if self.bins.scaled else 0)  # values that have no level yet
-        lost = np.minimum(np.diff(np.append(np.flatnonzero(ids == BOS), len(ids))) - 2, early)
-        return int(np.count_nonzero(ids == self.gap) - lost.sum())
+        return int(np.count_nonzero(ids == self.gap))
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -287,6 +293,8 @@ def found_level(blocks: Blocks) -> Level:
         size += len(some)
         if size >= SAMPLE:
             break
+    if not size:
+        return Level()
     return best_level(np.concatenate(values), np.concatenate(lengths))
 
 
@@ -301,8 +309,8 @@ class _Summary:
     def read(self, blocks: Blocks, level: Level) -> _Summary:
         for texts in blocks():
             values, lengths = parse(texts)
-            changes = level.apart(values, lengths)
-            self._add(changes[~np.isnan(changes)])
+            changes = level.known(values, lengths)[0]
+            self._add(changes[np.abs(changes) <= MOST if level.scaled else ~np.isnan(changes)])
         if not self.count:
             raise CodecError(
                 "There is no number in the data. The numbers codec needs at least one to learn from."

@@ -86,8 +86,12 @@ def locked(folder: Path) -> Iterator[None]:
     except ImportError:  # Windows
         yield
         return
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / LOCK).open("w") as file:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = (folder / LOCK).open("w")
+    except OSError as error:
+        raise BundleError(f"{folder} cannot be written to: {error.strerror}.") from error
+    with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:

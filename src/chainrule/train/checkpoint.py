@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from chainrule.store.files import new_file
 from chainrule.train.budget import Speed
 from chainrule.train.schedule import Plan
 
+T = TypeVar("T")
 FILE, METRICS = "checkpoint.safetensors", "metrics.jsonl"
 FACTS = "facts.json"  # plain values travel as the bytes of their JSON
 
@@ -116,6 +117,11 @@ def load(folder: Path) -> Checkpoint | None:
     if wrong:
         raise _damaged(path, f"{min(wrong)} is not as it was written")
     return Checkpoint(arrays, facts)
+
+
+def under(arrays: Mapping[str, T], prefix: str) -> dict[str, T]:
+    """The arrays whose names begin so, without that beginning."""
+    return {name.removeprefix(prefix): value for name, value in arrays.items() if name.startswith(prefix)}
 
 
 def _damaged(path: Path, why: str) -> BundleError:

@@ -28,27 +28,33 @@ class StepThreads:
         """Both are timed on the step that is going to be run, and torch is told the better one."""
         found = cls(network, batches.batch(0, 0), Choice(most_threads(), patience=PATIENCE))
         most, pace = found.choice.most, found.choice.pace
-        pace[1] = min(found._seconds(1) for _ in range(TRIES))
+        alone = together = min(found._seconds(1) for _ in range(TRIES))
         if most > 1:
-            pace[most] = found._seconds(most)
-            if pace[most] < SLOWER * pace[1]:  # else one try took long enough
-                pace[most] = min(pace[most], *(found._seconds(most) for _ in range(TRIES - 1)))
+            together = found.choice.price = found._seconds(most)
+            if together < SLOWER * alone:  # else one try took long enough
+                together = min(together, *(found._seconds(most) for _ in range(TRIES - 1)))
+        pace |= {1: alone / found._symbols, most: together / found._symbols}
         found.choice.use_faster()
         torch.set_num_threads(found.choice.using)
         return found
 
-    def after_step(self, seconds: float) -> None:
-        """Learn from a step of training."""
+    def after_batch(self, seconds: float, symbols: int) -> None:
+        """Learn from a batch of training: forward and backward, as is tried."""
         if self.network is not None:
-            self.choice.took(self.choice.using, seconds)
+            self.choice.took(self.choice.using, seconds, symbols)
 
     def wanted(self, using: int) -> int:
         """How many the next step should have, those before having had `using`; from time to time that is tried."""
         if self.network is None:
             return using
         while (number := self.choice.number()) != self.choice.using:
-            self.choice.took(number, self._seconds(number))
+            self.choice.took(number, self._seconds(number), self._symbols)
         return self.choice.using
+
+    @property
+    def _symbols(self) -> int:
+        """Of the batch that is tried."""
+        return max(1, self.batch.tokens.size) if self.batch is not None else 1
 
     def _seconds(self, number: int) -> float:
         """What a step takes with so many; it changes nothing in the network, nor in the course of random numbers."""

@@ -7,6 +7,7 @@ the plan with its revisions, the place in the data, the best weights so far. Tim
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -24,7 +25,7 @@ from chainrule.models.state import State
 from chainrule.runtime import KEEP
 from chainrule.train.budget import Budget, Speed, Timing
 from chainrule.train.carried import interleaved
-from chainrule.train.checkpoint import Checkpoint, Journal, Progressing, load, save
+from chainrule.train.checkpoint import Checkpoint, Journal, Progressing, load, save, under
 from chainrule.train.config import TrainConfig
 from chainrule.train.distributed import ALONE, ProcessGroup
 from chainrule.train.muon import optimizer_for
@@ -223,7 +224,6 @@ class Trainer:
         self.at.step += 1
         if self.budget and self.at.step > 1:  # the first step warms up allocators and caches
             self.at.speed = self.at.speed.after_step(self.now - began, self.budget.memory)
-            self.threads.after_step(self.now - began)
         self.at.nats += nats
         self.at.count += count
         self.report({"step": self.at.step, "symbols": count, "loss": nats / count})
@@ -241,8 +241,10 @@ class Trainer:
         own = self.group.share(batch)
         if not len(own):
             return self._idle(batch)
+        began = time.perf_counter()
         loss, state = self.network(own, self.state)
         (loss / count).backward()
+        self.threads.after_batch(time.perf_counter() - began, own.tokens.size)
         self.state = state.detach() if self.body.context is None else None
         return float(loss.detach())
 
@@ -384,17 +386,13 @@ class Trainer:
         if self.at.ended:  # a new round: the machine may be less busy, or more
             self.at.threads = torch.get_num_threads()
         torch.set_num_threads(self.at.threads)
-        self._take(_under(arrays, "model/"))
-        self.best, self.mean = _under(arrays, "best/"), _under(arrays, "mean/")
-        self.optimizer.restore(_under(arrays, "optimizer/"))
-        held = _under(arrays, "state/")
+        self._take(under(arrays, "model/"))
+        self.best, self.mean = under(arrays, "best/"), under(arrays, "mean/")
+        self.optimizer.restore(under(arrays, "optimizer/"))
+        held = under(arrays, "state/")
         if held:
             rows = [held[str(number)][self.group.rank :: self.group.size] for number in range(len(held))]
             self.state = self.body.start(len(rows[0])).filled(rows)
         if f"random/{self.group.rank}" in arrays:
             torch.set_rng_state(arrays[f"random/{self.group.rank}"])
         return True
-
-
-def _under(arrays: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    return {name.removeprefix(prefix): value for name, value in arrays.items() if name.startswith(prefix)}

@@ -127,13 +127,23 @@ class _Judging:
     best: np.ndarray  # the most probable id
     chance: np.ndarray  # its probability
 
+    def spread(self, has: np.ndarray) -> _Judging:
+        """The same for all values (T,), 0 where one `has` no level yet, and so no symbol."""
+        return _Judging(*(_spread(one, has) for one in (self.bits, self.best, self.chance)))
+
+
+def _spread(known: np.ndarray, has: np.ndarray) -> np.ndarray:
+    whole = np.zeros((len(has), *known.shape[1:]), known.dtype)
+    whole[has] = known
+    return whole
+
 
 def _judged(bundle: Bundle, series: Sequence[Series]) -> list[Anomaly]:
     encoded = [one.encoded(bundle.codec) for one in series]
     ids = np.concatenate(encoded)
     inner = (ids != BOS) & (ids != EOS)
-    values = _changes(bundle, series)
-    found = _expected(bundle, ids, inner, values)
+    values, has = _changes(bundle, series)
+    found = _expected(bundle, ids, inner, values).spread(has)
     rows = [(one, place) for one in series for place in range(len(one.values))]
     expected = (
         _of_numbers(bundle, series, ids) if bundle.codec.bins is not None else _of_events(bundle, found)
@@ -151,16 +161,16 @@ def _judged(bundle: Bundle, series: Sequence[Series]) -> list[Anomaly]:
     ]
 
 
-def _changes(bundle: Bundle, series: Sequence[Series]) -> np.ndarray | None:
-    """The numbers that were put into bins; None of events."""
+def _changes(bundle: Bundle, series: Sequence[Series]) -> tuple[np.ndarray | None, np.ndarray]:
+    """The numbers that were put into bins, None of events; and which values (T,) became symbols."""
     from chainrule.codecs.base import Texts
     from chainrule.codecs.numbers import parse
 
     if bundle.codec.bins is None:
-        return None
+        return None, np.ones(sum(len(one.values) for one in series), np.bool_)
     values, lengths = parse(Texts.of([" ".join(one.values).encode() for one in series]))
-    found: np.ndarray = bundle.codec.bins.level.apart(values, lengths)
-    return found
+    level = bundle.codec.bins.level
+    return level.known(values, lengths)[0], level.has(values, lengths)
 
 
 def _expected(bundle: Bundle, ids: np.ndarray, inner: np.ndarray, values: np.ndarray | None) -> _Judging:
@@ -175,7 +185,7 @@ def _expected(bundle: Bundle, ids: np.ndarray, inner: np.ndarray, values: np.nda
             chances = logits.double().softmax(-1).cpu().numpy()  # (n, V)
             with np.errstate(divide="ignore"):
                 some = None if values is None else values[number[places]]
-                bits[places] = 0.0 - np.log2(bundle.codec.tail(chances, ids[places], some))
+                bits[places] = 0.0 - bundle.codec.tail(chances, ids[places], some)
             best[places] = FIRST + chances[:, FIRST:].argmax(1)
             chance[places] = chances[:, FIRST:].max(1)
     return _Judging(bits[inner], best[inner], chance[inner])
@@ -191,6 +201,7 @@ def _of_numbers(bundle: Bundle, series: Sequence[Series], ids: np.ndarray) -> It
     assert bins is not None
     values, lengths = parse(Texts.of([" ".join(one.values).encode() for one in series]))
     levels = quantiles(bundle.model, ids, bins, LEVELS)  # (values, levels)
+    levels = _spread(levels, bins.level.has(values, lengths))
     level, scale = bins.level.before(values, lengths)
     for value, (low, middle, high) in zip(values, level[:, None] + scale[:, None] * levels, strict=True):
         if math.isnan(middle):  # there is nothing yet to compare it with

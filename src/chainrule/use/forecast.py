@@ -211,6 +211,8 @@ def _levelled(drawn: np.ndarray, history: np.ndarray, level: Level) -> np.ndarra
 def _plausible(values: np.ndarray, history: np.ndarray) -> np.ndarray:
     """Values like those of the history: none below 0, and whole numbers, where all of them are so."""
     known = history[~np.isnan(history)]
+    if not len(known):
+        return values
     values = np.maximum(values, 0.0) if (known >= 0).all() else values
     return np.round(values) if (known == np.round(known)).all() else values
 

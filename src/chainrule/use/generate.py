@@ -120,6 +120,10 @@ class _Task:
     @classmethod
     def of(cls, bundle: Bundle, config: GenerationConfig, draft: Bundle | None) -> _Task:
         refuse_draft_for_a_beam(config, draft)
+        if not bundle.codec.writes:
+            raise ConfigError(
+                "This model knows how far values are from a level (--difference), not values. Use: chainrule forecast"
+            )
         if draft is not None and draft.codec.fingerprint() != bundle.codec.fingerprint():
             raise ConfigError("A drafter must share the model's codec. Fit both on the same data and codec.")
         return cls(bundle.codec, bundle.model, None if draft is None else draft.model, config)

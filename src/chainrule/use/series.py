@@ -57,7 +57,7 @@ def _given(bundle: Bundle, data: Given | None) -> Given:
     if data is not None:
         return data
     name = str(bundle.card.get("data", {}).get("name", ""))
-    if not Path(name).exists():
+    if not name or not Path(name).exists():
         raise ConfigError(
             f"The data this model was trained on ({name or 'not known'}) cannot be read again. Give a history: "
             "--data FILE, in Python forecast(data)."
@@ -77,8 +77,10 @@ def _of_lines(source: Source, codec: Codec) -> Iterator[Series]:
 
 def _of_cell(text: str, row: int, codec: Codec) -> Series:
     """A cell that holds a whole series."""
+    from chainrule.data.tables import MISSING
+
     values = codec.from_typed(text).split(UNIT) if UNIT in text else codec.symbols_of(text)
-    return Series(None, tuple(values), np.full(len(values), row))
+    return Series(None, tuple(one or MISSING for one in values), np.full(len(values), row))
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,8 @@ def _of_rows(source: Source, codec: Codec, id: str | None) -> Iterator[Series]:
             row = _Row(number, value, **{**dict.fromkeys(wanted, ""), **dict(zip(named, keys, strict=True))})
             if UNIT in value:
                 yield _of_cell(value, number, codec)
+            elif codec.keeps_gaps and len(value.split()) > 1:
+                raise DataError(f"{source.name}, row {number}: one value was expected, not {value!r:.40}.")
             elif _complete(row, source, codec):
                 groups.setdefault(row.group, []).append(row)
     yield from (_series(rows, source, id) for rows in groups.values())

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
-from datetime import UTC, date, datetime
-from statistics import median
+from datetime import UTC, date, datetime, timedelta
+from itertools import pairwise
 
+EVEN = 0.8  # of the steps so far that are equally long
 STAMPS = ((1e8, 1.0), (1e11, 1e3), (1e14, 1e6), (1e17, 1e9))  # from so large on, so many a second since 1970
 
 
@@ -43,12 +43,17 @@ def times_after(times: Sequence[str] | None, steps: int) -> list[str | None]:
 def _dates_after(times: Sequence[str], steps: int) -> list[str | None] | None:
     try:
         known = [datetime.fromisoformat(one.strip()) for one in times[-50:]]
-        gaps = [later - before for before, later in itertools.pairwise(known)]
+        gaps = [later - before for before, later in pairwise(known)]
     except (ValueError, TypeError):  # no dates, or some with a time zone and some without
         return None
     plain = isinstance(_as_date(times[-1]), date)
     gap = sorted(gaps)[len(gaps) // 2]
-    following = [known[-1] + (at + 1) * gap for at in range(steps)]
+    if gap <= timedelta(0) or gaps.count(gap) < EVEN * len(gaps):
+        return [None] * steps
+    try:
+        following = [known[-1] + (at + 1) * gap for at in range(steps)]
+    except OverflowError:
+        return [None] * steps
     return [one.date().isoformat() if plain else one.isoformat() for one in following]
 
 
@@ -61,8 +66,12 @@ def _as_date(cell: str) -> date | None:
 
 def _numbers_after(times: Sequence[str], steps: int) -> list[str | None] | None:
     try:
-        known = [float(one) for one in times[-50:]]
+        known = [int(one) if one.strip().lstrip("-").isdigit() else float(one) for one in times[-50:]]
     except ValueError:
         return None
-    gap = median(later - before for before, later in itertools.pairwise(known))
-    return [f"{known[-1] + (at + 1) * gap:.15g}" for at in range(steps)]
+    gaps = [later - before for before, later in pairwise(known)]
+    gap = sorted(gaps)[len(gaps) // 2]
+    if not gap > 0 or gaps.count(gap) < EVEN * len(gaps):
+        return None
+    following = (known[-1] + (at + 1) * gap for at in range(steps))
+    return [str(one) if isinstance(one, int) else f"{one:.15g}" for one in following]

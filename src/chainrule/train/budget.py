@@ -26,7 +26,7 @@ VALIDATING, ENDING = (
     0.5,
 )  # shares they are given at most, and what comes after training, whatever was measured
 TRIED = 0.03  # share of the time that trying how fast judging is may take, before more is tried
-SLACK = 1.3  # what comes after the last step cannot be cut short, so it is given more time than was measured
+SLACK = 1.15  # what comes after the last step cannot be cut short, so it is given more time than was measured
 
 
 @dataclass(frozen=True)

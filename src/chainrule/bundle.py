@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from chainrule.codecs.base import Codec
-from chainrule.config import Config, share, to_json, visible
+from chainrule.config import Config, parted, to_json, visible
 from chainrule.data.rows import TEXT
 from chainrule.draw.picture import Picture
 from chainrule.errors import BundleError, ConfigError, ModelError
@@ -157,9 +157,8 @@ class Bundle:
 
     def rank_file(self, source: Given, **options: Any) -> tuple[Nbest, ...]:
         """The n-best lists of a table, each ranked: `rank_file("nbest.tsv", group="utterance")`."""
-        own = share(options, NbestConfig)
-        reading = {name: one for name, one in options.items() if name not in own}
-        return rank_file(self, source, NbestConfig.from_values(own), **reading)
+        config, reading = parted(options, NbestConfig)
+        return rank_file(self, source, config, **reading)
 
     def unknown(self, text: str) -> tuple[str, ...]:
         """The symbols of a text that this model does not know."""
@@ -192,9 +191,8 @@ class Bundle:
 
     def forecast(self, data: Given | None = None, steps: int = 14, **options: Any) -> Forecasts:
         """Median, interval and sampled paths of the next `steps` of each series; `options` as `ForecastConfig` has."""
-        own = share(options, ForecastConfig)
-        reading = {name: one for name, one in options.items() if name not in own}
-        return forecast(self, data, ForecastConfig.from_values({**own, "steps": steps}), reading)
+        config, reading = parted({**options, "steps": steps}, ForecastConfig)
+        return forecast(self, data, config, reading)
 
     def anomalies(self, data: Given, *, id: str | None = None, **reading: Any) -> Anomalies:
         """How surprising every value, day and session is, ranked, with what was expected."""

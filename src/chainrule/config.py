@@ -24,7 +24,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import Field, asdict, dataclass, field, fields, replace
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Literal, Self, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Self, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from chainrule.aliases import elsewhere, words_for
 from chainrule.errors import ConfigError, suggest
@@ -211,6 +211,15 @@ def share(options: Mapping[str, Any], config: type[Config]) -> dict[str, Any]:
     """Those of the options that are settings of one config."""
     names = {setting.name for setting in visible(config)}
     return {name: value for name, value in options.items() if name in names}
+
+
+C = TypeVar("C", bound="Config")
+
+
+def parted(options: Mapping[str, Any], config: type[C]) -> tuple[C, dict[str, Any]]:
+    """One config with its settings among the options, and the options that say something else."""
+    own = share(options, config)
+    return config.from_values(own), {name: value for name, value in options.items() if name not in own}
 
 
 def refuse_unknown(options: Mapping[str, Any], *configs: type[Config]) -> None:

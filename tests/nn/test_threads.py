@@ -46,6 +46,16 @@ def test_free_cores_are_used_and_busy_ones_are_not() -> None:
     assert taken(BUSY, 1000)[1].using == 1
 
 
+def test_large_steps_begin_with_all_threads_and_leave_them_beside_a_load() -> None:
+    assert Choice.beginning(2, 16).using == 1
+    choice = Choice.beginning(2, 4096)
+    assert choice.using == 2
+    for _ in range(100):
+        number = choice.number()
+        choice.took(number, 0.1 if number == 1 else 0.2, 4096)
+    assert choice.using == 1
+
+
 def test_short_steps_never_wake_a_second_thread() -> None:
     assert list(taken(SMALL, 10_000)[1].pace) == [1]
 

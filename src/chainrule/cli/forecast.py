@@ -16,7 +16,7 @@ from chainrule.cli.output import Json, Printer, Quiet, Verbose, number, table
 from chainrule.cli.saved import Int8, Saved, loaded
 from chainrule.cli.settings import Groups, of_data
 from chainrule.cli.verb import Verb, typed
-from chainrule.config import settings, share
+from chainrule.config import parted, settings
 from chainrule.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -60,9 +60,7 @@ def forecast(
 
     output, options = Printer(json, quiet, verbose), typed(context)
     _check(out, force)
-    own = share(options, ForecastConfig)
-    config = ForecastConfig.from_values(own)
-    reading = {name: one for name, one in options.items() if name not in own}
+    config, reading = parted(options, ForecastConfig)
     found = forecasts(loaded(model, int8), data and named(data), config, reading)
     if out is not None:
         _write(found, out)

@@ -12,6 +12,7 @@ from chainrule.cli.arguments import Force, Out, named
 from chainrule.cli.fitted import summary, values
 from chainrule.cli.output import Json, Printer, Quiet, Verbose
 from chainrule.cli.verb import typed
+from chainrule.config import parted
 
 
 def mix(
@@ -36,13 +37,13 @@ def mix(
     from chainrule.bundle import load
     from chainrule.store.files import check_free
     from chainrule.train.mix import mix as make
-    from chainrule.use.adapt import divided
+    from chainrule.use.adapt import AdaptConfig
 
     named(valid)
     check_free(out, force)
     output = Printer(json, quiet, verbose)
     began = time.perf_counter()
-    adapt, reading = divided(typed(context))
+    adapt, reading = parted(typed(context), AdaptConfig)
     bundle = make([load(model) for model in models], valid, adapt, _names(models), **reading)
     bundle.save(out, force)
     took = time.perf_counter() - began

@@ -13,7 +13,7 @@ from chainrule.cli.output import Json, Printer, Quiet, Verbose, encoded, number,
 from chainrule.cli.saved import Int8, Saved, loaded, tell_unknown
 from chainrule.cli.settings import Groups, of_data
 from chainrule.cli.verb import Verb, typed
-from chainrule.config import flag, settings, share
+from chainrule.config import flag, parted, settings
 from chainrule.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -82,9 +82,8 @@ def _lines() -> list[str]:
 def _rank_file(bundle: Bundle, source: str, options: Mapping[str, Any], output: Printer) -> None:
     from chainrule.use.nbest import NbestConfig, rank_file
 
-    own = share(options, NbestConfig)
-    reading = {name: one for name, one in options.items() if name not in own}
-    for found in rank_file(bundle, source, NbestConfig.from_values(own), **reading):
+    config, reading = parted(options, NbestConfig)
+    for found in rank_file(bundle, source, config, **reading):
         if output.json:
             print(encoded(found.to_dict()))
             continue

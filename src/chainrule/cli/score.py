@@ -14,7 +14,7 @@ from chainrule.cli.caveats import caveats, few
 from chainrule.cli.output import Json, Printer, Quiet, Verbose, encoded, number, table, visible
 from chainrule.cli.saved import Int8, Saved, loaded, tell_unknown
 from chainrule.cli.verb import typed
-from chainrule.config import flag
+from chainrule.config import flag, parted
 from chainrule.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -56,9 +56,9 @@ def score(
     Give a text, --file, or neither to read standard input. A text is shown symbol by symbol. With --each, every row has
     its line, with --json a line of JSON, as soon as it is read.
     """
-    from chainrule.use.adapt import divided
+    from chainrule.use.adapt import AdaptConfig
 
-    output, (adapt, reading) = Printer(json, quiet, verbose), divided(typed(context))
+    output, (adapt, reading) = Printer(json, quiet, verbose), parted(typed(context), AdaptConfig)
     source = _source(text, file, each)
     if id is not None and not each:
         raise ConfigError("--id names the rows of data that are scored one by one: add --each.")

@@ -186,11 +186,6 @@ class Codec(ABC):
         """How many ids there are, special ones included."""
 
     @property
-    def gap(self) -> int | None:
-        """The id of a missing value, where there is one."""
-        return None
-
-    @property
     def notes(self) -> tuple[str, ...]:
         """What was found out about the data while learning, for people."""
         return ()

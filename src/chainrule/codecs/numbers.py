@@ -118,6 +118,7 @@ class Numbers(CommaSeparated):
 
     @property
     def gap(self) -> int:
+        """The id of a missing value."""
         return self.size - 1
 
     @property

@@ -97,12 +97,16 @@ def quantiles(
     """
     ids = np.asarray(ids)
     found = np.empty((len(ids), len(levels)))
-    edges, middles = np.asarray(bins.edges, np.float64), np.asarray(bins.values, np.float64)
     with model.inference():
         for places, logits in distributions(model, ids, batch):
-            chances = _chances(logits[:, FIRST : FIRST + len(middles)])
-            found[places] = _inverse(chances, edges, middles, levels)
+            found[places] = quantiles_of(logits, bins, levels)
     return found[ids >= FIRST]
+
+
+def quantiles_of(logits: Tensor, bins: Binned, levels: Sequence[float] = LEVELS) -> np.ndarray:
+    """Quantiles (n, levels) of logits (n, V), given that a value comes."""
+    edges, middles = np.asarray(bins.edges, np.float64), np.asarray(bins.values, np.float64)
+    return _inverse(_chances(logits[:, FIRST : FIRST + len(middles)]), edges, middles, levels)
 
 
 def distributions(

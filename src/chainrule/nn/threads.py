@@ -17,7 +17,11 @@ import torch
 
 from chainrule.runtime import threads
 
-FIRST = 0.03  # seconds in one thread before more are tried at all
+FIRST, LARGE_FIRST = (
+    0.03,
+    1.0,
+)  # seconds before the other number is tried at all: of small steps, of large ones
+LARGE = 512  # symbols read in one step from which products are large: such steps begin with all threads
 SHORT = 0.003  # seconds of a step of a small model, for which one thread is as fast as two even on free cores
 PATIENCE = 20.0  # a number is tried again after so many times the seconds that its last try took
 GAIN = 0.9  # several threads must take at most so much of the time of one
@@ -56,7 +60,7 @@ def fastest(model: Any, symbols: int) -> Iterator[None]:
         return
     most = most_threads()
     known = model.__dict__.setdefault("_threads", {})  # not a field: a model is what it was
-    choice = known.setdefault((most, symbols.bit_length()), Choice(most))
+    choice = known.setdefault((most, symbols.bit_length()), Choice.beginning(most, symbols))
     number = choice.number()
     with _using(number):
         began = time.perf_counter()
@@ -87,6 +91,13 @@ class Choice:
     spent: float = 0.0  # seconds since the other was tried
     price: float = FIRST / PATIENCE  # seconds that its last try took
     tries: int = 0  # how often in a row it has been tried
+
+    @classmethod
+    def beginning(cls, most: int, symbols: int) -> Choice:
+        """For steps of a size, before anything is known: threads of large products seldom wait for each other."""
+        if symbols < LARGE:
+            return cls(most)
+        return cls(most, using=most, price=LARGE_FIRST / PATIENCE)
 
     @property
     def other(self) -> int:

@@ -81,7 +81,7 @@ def _locked(run: Run) -> AbstractContextManager[None]:
 
 
 def _learn(run: Run, asked: Settings, prepared: Prepared, progress: Progress) -> Learnt:
-    settled = _settled(asked, run, prepared.origin)
+    settled = _settled(asked, run, prepared)
     make = _trainer(run.kind, settled)
     with blocks_kept(make.kept_blocks), _as_it_was(), _enough_memory(run.folder), process_group() as group:
         trainer = _made(make, run, settled, prepared, group)
@@ -189,7 +189,7 @@ def _enough_memory(folder: Path | None) -> Iterator[None]:
         ) from error
 
 
-def _settled(settled: Settings, run: Run, origin: str) -> Settings:
+def _settled(settled: Settings, run: Run, prepared: Prepared) -> Settings:
     """A fresh run keeps its settings; one that is resumed has those it began with."""
     folder = run.folder
     if folder is None:
@@ -199,9 +199,9 @@ def _settled(settled: Settings, run: Run, origin: str) -> Settings:
             f"{folder} holds a run that was stopped. Continue it with --resume, or remove the folder to start afresh."
         )
     if run.resume and (folder / SETTINGS).exists():
-        settled = load_settings(folder, settled, run.given, origin)
+        settled = load_settings(folder, settled, run.given, prepared.origin)
     if is_main_process():
-        save_settings(folder, settled, origin)
+        save_settings(folder, settled, prepared.origin)
     return settled
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from chainrule.config import Config, option, share
+from chainrule.config import Config, option
 from chainrule.errors import ConfigError
 from chainrule.models.base import LanguageModel
 from chainrule.use.score import opened
@@ -90,12 +89,6 @@ def _around(
         kind.of(model, **settings) if valid is None else kind.fitted(model, valid, **settings)
     )
     return made
-
-
-def divided(options: Mapping[str, Any]) -> tuple[AdaptConfig, dict[str, Any]]:
-    """How to adapt, and the options that say something else."""
-    own = share(options, AdaptConfig)
-    return AdaptConfig.from_values(own), {name: one for name, one in options.items() if name not in own}
 
 
 def told(model: LanguageModel) -> str:

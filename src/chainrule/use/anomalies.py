@@ -20,10 +20,10 @@ from chainrule.use.series import Series, series_of
 from chainrule.use.times import day
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from chainrule.bundle import Bundle
     from chainrule.data.sources import Given
-
-LEVELS = (0.1, 0.5, 0.9)
 
 
 @dataclass(frozen=True)
@@ -109,45 +109,21 @@ def anomalies(bundle: Bundle, data: Given, reading: Mapping[str, Any], id: str |
 
 def _batches(series: Sequence[Series], most: int = 100_000) -> Iterator[list[Series]]:
     """About so many values at a time."""
-    held: list[Series] = []
+    held, size = list[Series](), 0
     for one in series:
         held.append(one)
-        if sum(len(part.values) for part in held) >= most:
+        size += len(one.values)
+        if size >= most:
             yield held
-            held = []
+            held, size = [], 0
     if held:
         yield held
 
 
-@dataclass(frozen=True)
-class _Judging:
-    """What a model expected before each value: all arrays (values,)."""
-
-    bits: np.ndarray
-    best: np.ndarray  # the most probable id
-    chance: np.ndarray  # its probability
-
-    def spread(self, has: np.ndarray) -> _Judging:
-        """The same for all values (T,), 0 where one `has` no level yet, and so no symbol."""
-        return _Judging(*(_spread(one, has) for one in (self.bits, self.best, self.chance)))
-
-
-def _spread(known: np.ndarray, has: np.ndarray) -> np.ndarray:
-    whole = np.zeros((len(has), *known.shape[1:]), known.dtype)
-    whole[has] = known
-    return whole
-
-
 def _judged(bundle: Bundle, series: Sequence[Series]) -> list[Anomaly]:
-    encoded = [one.encoded(bundle.codec) for one in series]
-    ids = np.concatenate(encoded)
-    inner = (ids != BOS) & (ids != EOS)
-    values, has = _changes(bundle, series)
-    found = _expected(bundle, ids, inner, values).spread(has)
+    ids = np.concatenate([one.encoded(bundle.codec) for one in series])
+    tell = _of_events if bundle.codec.bins is None else _of_numbers
     rows = [(one, place) for one in series for place in range(len(one.values))]
-    expected = (
-        _of_numbers(bundle, series, ids) if bundle.codec.bins is not None else _of_events(bundle, found)
-    )
     return [
         Anomaly(
             int(one.rows[place]),
@@ -155,67 +131,58 @@ def _judged(bundle: Bundle, series: Sequence[Series]) -> list[Anomaly]:
             series=one.name,
             time=one.times[place] if one.times else None,
             id=one.ids[place] if one.ids else None,
-            **{"bits": float(bits), **more},
+            **judged,
         )
-        for (one, place), bits, more in zip(rows, found.bits, expected, strict=True)
+        for (one, place), judged in zip(rows, tell(bundle, series, ids), strict=True)
     ]
 
 
-def _changes(bundle: Bundle, series: Sequence[Series]) -> tuple[np.ndarray | None, np.ndarray]:
-    """The numbers that were put into bins, None of events; and which values (T,) became symbols."""
-    from chainrule.codecs.base import Texts
-    from chainrule.codecs.numbers import parse
-
-    if bundle.codec.bins is None:
-        return None, np.ones(sum(len(one.values) for one in series), np.bool_)
-    values, lengths = parse(Texts.of([" ".join(one.values).encode() for one in series]))
-    level = bundle.codec.bins.level
-    return level.known(values, lengths)[0], level.has(values, lengths)
-
-
-def _expected(bundle: Bundle, ids: np.ndarray, inner: np.ndarray, values: np.ndarray | None) -> _Judging:
-    """One pass over flat sequences; that one might have ended is no surprise."""
+def _distributions(bundle: Bundle, ids: np.ndarray) -> Iterator[tuple[np.ndarray, Tensor]]:
+    """Numbers (n,) of symbols and the logits (n, V) before each; that a sequence might have ended is no surprise."""
     from chainrule.judge.forecast import distributions
 
-    bits, best, chance = np.zeros(len(ids)), np.zeros(len(ids), np.int64), np.zeros(len(ids))
-    number = np.cumsum(inner) - 1  # of the value at each position
-    with bundle.model.inference():
+    inner = (ids != BOS) & (ids != EOS)
+    number = np.cumsum(inner) - 1
+    with bundle.model.inference(), np.errstate(divide="ignore"):
         for places, logits in distributions(bundle.model, ids, asked=inner):
             logits[:, EOS] = -math.inf
-            chances = logits.double().softmax(-1).cpu().numpy()  # (n, V)
-            with np.errstate(divide="ignore"):
-                some = None if values is None else values[number[places]]
-                bits[places] = 0.0 - bundle.codec.tail(chances, ids[places], some)
-            best[places] = FIRST + chances[:, FIRST:].argmax(1)
-            chance[places] = chances[:, FIRST:].max(1)
-    return _Judging(bits[inner], best[inner], chance[inner])
+            yield number[places], logits
+
+
+def _of_events(bundle: Bundle, series: Sequence[Series], ids: np.ndarray) -> Iterator[dict[str, Any]]:
+    """Surprise, and the most probable event instead."""
+    symbols = ids[(ids != BOS) & (ids != EOS)]
+    bits, best, chance = np.zeros(len(symbols)), np.zeros(len(symbols), np.int64), np.zeros(len(symbols))
+    for places, logits in _distributions(bundle, ids):
+        chances = logits.double().softmax(-1).cpu().numpy()  # (n, V)
+        bits[places] = 0.0 - bundle.codec.tail(chances, symbols[places], None)
+        best[places], chance[places] = FIRST + chances[:, FIRST:].argmax(1), chances[:, FIRST:].max(1)
+    for one, event, share in zip(bits.tolist(), best.tolist(), chance.tolist(), strict=True):
+        yield {"bits": one, "expected": bundle.codec.token(event), "probability": share}
 
 
 def _of_numbers(bundle: Bundle, series: Sequence[Series], ids: np.ndarray) -> Iterator[dict[str, Any]]:
-    """The median and the interval before each value."""
+    """Surprise, and the median and the interval before each value; what is missing or has no level is not judged."""
     from chainrule.codecs.base import Texts
     from chainrule.codecs.numbers import parse, written
-    from chainrule.judge.forecast import quantiles
+    from chainrule.judge.forecast import LEVELS, quantiles_of
 
     bins = bundle.codec.bins
     assert bins is not None
     values, lengths = parse(Texts.of([" ".join(one.values).encode() for one in series]))
-    levels = quantiles(bundle.model, ids, bins, LEVELS)  # (values, levels)
-    levels = _spread(levels, bins.level.has(values, lengths))
-    level, scale = bins.level.before(values, lengths)
-    for value, (low, middle, high) in zip(values, level[:, None] + scale[:, None] * levels, strict=True):
-        if math.isnan(middle):  # there is nothing yet to compare it with
-            yield {"expected": "", "bits": 0.0}
-            continue
-        if math.isnan(value):  # it is missing, which is told and not judged
-            yield {"expected": "", "bits": 0.0, "low": float(low), "high": float(high)}
-            continue
-        yield {"expected": written(float(f"{middle:.6g}")), "low": float(low), "high": float(high)}
-
-
-def _of_events(bundle: Bundle, found: _Judging) -> Iterator[dict[str, Any]]:
-    for best, chance in zip(found.best.tolist(), found.chance.tolist(), strict=True):
-        yield {"expected": bundle.codec.token(best), "probability": chance}
+    (level, scale), has = bins.level.before(values, lengths), bins.level.has(values, lengths)
+    symbols, places_of = ids[(ids != BOS) & (ids != EOS)], np.flatnonzero(has)
+    bits, found = np.zeros(len(values)), np.full((len(values), len(LEVELS)), np.nan)
+    for numbers, logits in _distributions(bundle, ids):
+        places, chances = places_of[numbers], logits.double().softmax(-1).cpu().numpy()  # (n,), (n, V)
+        apart = (values[places] - level[places]) / scale[places]
+        bits[places] = 0.0 - bundle.codec.tail(chances, symbols[numbers], apart)
+        found[places] = level[places, None] + scale[places, None] * quantiles_of(logits, bins)
+    for value, one, (low, middle, high) in zip(values, bits.tolist(), found.tolist(), strict=True):
+        if math.isnan(value) or math.isnan(middle):
+            yield {"bits": 0.0, "expected": ""}
+        else:
+            yield {"bits": one, "expected": written(float(f"{middle:.6g}")), "low": low, "high": high}
 
 
 def _totals(found: Sequence[Anomaly], name_of: Any) -> list[Total]:

@@ -164,7 +164,9 @@ def _paths(bundle: Bundle, prompts: Sequence[np.ndarray], config: ForecastConfig
 
 def _numbers(codec: Codec, series: Series, ids: np.ndarray, config: ForecastConfig) -> Forecast:
     """Quantiles of the values of all paths."""
-    values = _values(codec, series, ids, np.random.default_rng(config.seed))  # (paths, steps)
+    values = _values(
+        codec, series, ids, np.random.default_rng([config.seed, int(ids.sum())])
+    )  # (paths, steps)
     tail = (1 - config.interval) / 2
     low, middle, high = np.quantile(values, [tail, 0.5, 1 - tail], axis=0)  # (steps,) each
     times = times_after(series.times, config.steps)

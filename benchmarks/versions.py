@@ -3,7 +3,8 @@
     python benchmarks/versions.py OLD NEW          # two checkouts; Penn Treebank from $CHAINRULE_DATA
 
 Each measurement is a process of its own; old and new take turns, and medians are given. Only calls that both
-versions have are used; a setting that was renamed is tried under both names.
+versions have are used; a setting that was renamed is tried under both names. Sizes are given, never chosen, and the
+models of both versions must have equally many weights: otherwise nothing is compared.
 """
 
 from __future__ import annotations
@@ -39,8 +40,13 @@ def fit(**settings):
     return cr.fit(train, valid=valid, test=valid, **told)
 
 LSTM = dict(model="lstm", codec="words", closed=True, width=200, layers=2, stateful=True, dropout=0.0)
+LSTM |= dict(embedding=200, tied="yes")
 GPT = dict(model="gpt", codec="characters", stream=True, layers=6, width=384, heads=6, context=256)
+GPT |= dict(embedding=384, tied="yes")
 STEPS = dict(batch_size=20, seq_len=35)
+
+def weights(bundle):
+    return sum(one.numel() for one in bundle.model.parameters())
 
 def timed(work):
     began = time.perf_counter()
@@ -49,31 +55,32 @@ def timed(work):
 
 if what == "counting":
     count = lambda: cr.fit(train, valid=valid, model="ngram", order=5, codec="words", closed=True)
-    count()
-    print(timed(count))
+    size, seconds = 0, (count(), timed(count))[1]
 elif what == "training":
     learnt = fit(**LSTM, **STEPS, bf16=True, sampled_softmax=0, tokens=210_000)
-    print(learnt.card["training"]["seconds"])
+    size, seconds = weights(learnt), learnt.card["training"]["seconds"]
 elif what == "scoring":
     model = fit(**LSTM, **STEPS, tokens=700)
     model.score_file(valid)
-    print(timed(lambda: model.score_file(valid)))
+    size, seconds = weights(model), timed(lambda: model.score_file(valid))
 else:
     model = fit(**GPT, batch_size=2, seq_len=64, tokens=256)
     write = lambda: model.generate("the", length=250, temperature=0.0)
     write()
-    print(min(timed(write) for _ in range(3)))
+    size, seconds = weights(model), min(timed(write) for _ in range(3))
+print(size, seconds)
 """
 
 
-def measured(tree: Path, what: str, train: Path, valid: Path) -> float:
-    """Seconds that one version takes."""
+def measured(tree: Path, what: str, train: Path, valid: Path) -> tuple[int, float]:
+    """How many weights a version's model has, and the seconds that it takes."""
     words = [sys.executable, "-c", WORK, what, str(train), str(valid), json.dumps(NAMES)]
     environment = os.environ | {"PYTHONPATH": str(tree.resolve() / "src")}
     done = subprocess.run(words, env=environment, capture_output=True, text=True, cwd=valid.parent)
     if done.returncode:
         sys.exit(done.stderr)
-    return float(done.stdout.split()[-1])
+    size, seconds = done.stdout.split()[-2:]
+    return int(size), float(seconds)
 
 
 def main(old: Path, new: Path) -> None:
@@ -90,9 +97,14 @@ def main(old: Path, new: Path) -> None:
             valid.write_text("".join(lines[: 40 if what == "decoding" else 1500]))
             train = valid if what in ("scoring", "decoding") else DATA / "ptb" / "ptb.train.txt"
             taken: dict[Path, list[float]] = {old: [], new: []}
+            sizes = set()
             for _ in range(TURNS):
                 for tree, times in taken.items():
-                    times.append(measured(tree, what, train, valid))
+                    size, seconds = measured(tree, what, train, valid)
+                    sizes.add(size)
+                    times.append(seconds)
+            if len(sizes) > 1:
+                sys.exit(f"{what}: the models differ, weights: {sorted(sizes)}.")
             before, after = (statistics.median(times) for times in taken.values())
             print(f"| {what} | {before:.3f} s | {after:.3f} s | {after / before:.2f} |", flush=True)
 

@@ -36,6 +36,7 @@ from chainrule.use.adapt import AdaptConfig, adapted
 from chainrule.use.anomalies import Anomalies, anomalies
 from chainrule.use.complete import Completions, complete
 from chainrule.use.embed import SymbolEmbeddings, embed, embed_symbols, stacked
+from chainrule.use.evaluate import Evaluation, evaluate
 from chainrule.use.fill import Filled, fill
 from chainrule.use.forecast import ForecastConfig, Forecasts, forecast
 from chainrule.use.generate import Written, generate, stream
@@ -43,12 +44,14 @@ from chainrule.use.generate import settings as generation
 from chainrule.use.nbest import Nbest, NbestConfig, rank_file
 from chainrule.use.next import NextSymbols, next_symbols
 from chainrule.use.pictures import loss_picture, model_html
+from chainrule.use.predict import Prediction, predict, predict_each
 from chainrule.use.rank import Ranking, rank
 from chainrule.use.score import DataScore, SequenceScore, TextScore
 from chainrule.use.text import prompt_ids
 from chainrule.use.unknown import unknown
 
 if TYPE_CHECKING:
+    from chainrule.data.columns import Data
     from chainrule.data.sources import Given
     from chainrule.decode.config import GenerationConfig
     from chainrule.heads.base import Head
@@ -211,6 +214,18 @@ class Bundle:
     def embed_symbols(self, texts: str | Iterable[str]) -> list[SymbolEmbeddings]:
         """For every text its symbols, BOS and EOS included, and their vectors (T, D)."""
         return embed_symbols(self, texts)
+
+    def predict(self, texts: str | Iterable[str], top: int | None = None) -> list[Prediction]:
+        """The label of each text, with the probabilities of the `top` labels, best first."""
+        return predict(self, [texts] if isinstance(texts, str) else texts, top)
+
+    def predict_each(self, source: Given, *, id: str | None = None, **reading: Any) -> Iterator[Prediction]:
+        """One prediction for each row of data of any size, as `score_each` does."""
+        return predict_each(self, source, id=id, **reading)
+
+    def evaluate(self, data: Data, label: str | None = None, **reading: Any) -> Evaluation:
+        """Accuracy, macro-F1, log-loss and calibration on labelled data."""
+        return evaluate(self, data, label, **reading)
 
     def compressed(self) -> Bundle:
         """The same with weights in eight bits: faster to write with, hardly worse."""

@@ -121,7 +121,7 @@ def test_keywords_of_other_tools_are_understood_in_python_too(book: Path) -> Non
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--lr", "0.1"], "--lr is a setting of the models bert, gpt, gru"),
+        (["--lr", "0.1"], "--lr is a setting of the models bert, cnn, gpt"),
         (["--learning-rate", "0.1"], "--learning-rate is a setting of the models bert,"),
         (["--rate", "0.1"], "There is no option --rate. --lr is a setting of the models bert"),
         (["--model", "gpt", "--rate", "0.1"], "There is no option --rate. Did you mean '--lr'?"),
@@ -130,7 +130,7 @@ def test_keywords_of_other_tools_are_understood_in_python_too(book: Path) -> Non
         (["--model", "gpt", "--clip", "1"], "There is no option --clip. Did you mean '--clip-norm'?"),
         (["--model", "lstm", "--hiden-size", "8"], "Did you mean '--width'?"),
         (["--dropuot", "0.1"], "'dropout' is a setting of other models or calls"),
-        (["--label-smoothing", "0.1"], "--label-smoothing is a setting of the models bert, gpt"),
+        (["--label-smoothing", "0.1"], "--label-smoothing is a setting of the models bag, bert"),
         (["--mask-prob", "0.1"], "--mask-prob is a setting of the model bert. Add --model bert"),
         (
             ["--model", "lstm", "--heads", "2"],

@@ -141,4 +141,7 @@ TINY = [
     Case("transformer", TinyTransformer.tiny, teach, tiny_sources),
     Case("masked", TinyMasked.tiny, teach),
 ]
-CASES = [*TINY, *(_family_case(name) for name in families())]
+CASES = [
+    *TINY,
+    *(_family_case(name) for name in families() if issubclass(family(name), LanguageModel)),
+]

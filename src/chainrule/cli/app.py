@@ -15,6 +15,7 @@ from chainrule.cli import (
     complete,
     demo,
     embed,
+    evaluate,
     example,
     export,
     fill,
@@ -24,6 +25,7 @@ from chainrule.cli import (
     import_,
     mix,
     models,
+    predict,
     rank,
     score,
     show,
@@ -48,6 +50,8 @@ app.command("generate", cls=generate.GenerateVerb)(generate.generate)
 app.command("complete", cls=Verb)(complete.complete)
 app.command("fill", cls=Verb)(fill.fill)
 app.command("embed", cls=Verb)(embed.embed)
+app.command("predict", cls=predict.PredictVerb)(predict.predict)
+app.command("evaluate", cls=predict.PredictVerb)(evaluate.evaluate)
 app.command("rank", cls=rank.RankVerb)(rank.rank)
 app.command("forecast", cls=forecast.ForecastVerb)(forecast.forecast)
 app.command("anomalies", cls=anomalies.AnomaliesVerb)(anomalies.anomalies)

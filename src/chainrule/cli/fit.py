@@ -14,7 +14,7 @@ import typer
 from chainrule.cli.arguments import Codec, Force, Out, Test, Valid, check_named, sources
 from chainrule.cli.fitted import summary, values
 from chainrule.cli.output import Json, Printer, Quiet, Verbose
-from chainrule.cli.settings import SPELLINGS, Groups, from_file, of_fit, of_training, understood
+from chainrule.cli.settings import SPELLINGS, Groups, from_file, of_fit, of_training, task_named, understood
 from chainrule.cli.verb import Verb, typed
 from chainrule.config import merged, read_toml
 from chainrule.errors import ConfigError
@@ -53,6 +53,12 @@ Each = Annotated[
         help="One model for each value of this column, over one codec; OUT holds them all.",
     ),
 ]
+Label = Annotated[
+    str | None,
+    typer.Option(
+        "--label", metavar="COLUMN", help="The column of labels: what is to be predicted (task classify)."
+    ),
+]
 Old = Annotated[
     str | None,
     typer.Option(
@@ -66,12 +72,12 @@ OWN = (
     "task",
     "codec",
     "codec_from",
+    "label",
     "valid",
     "test",
     "init_from",
     "old",
 )  # options that may stand in a TOML file too
-USUAL = "ngram"
 LEAVING = 0.6  # seconds to start Python and to leave it
 
 
@@ -90,12 +96,23 @@ class FitVerb(Verb):
 
 
 def _groups(told: Mapping[str, str]) -> Groups:
+    from chainrule.train.fit import usual_model
+
     if "init_from" not in told:
-        return of_fit(told.get("model", USUAL), told.get("task"), told.get("codec"))
+        task = _task(told)
+        return of_fit(told.get("model") or usual_model(task), task, told.get("codec"))
     from chainrule.saved import read_config
 
     found = read_config(Path(told["init_from"]))
     return of_fit(found["family"], found["task"]["name"])
+
+
+def _task(told: Mapping[str, Any]) -> str | None:
+    """What was named, or what the columns are for."""
+    from chainrule.train.fit import guessed_task
+
+    task = told.get("task")
+    return task_named(task) if task else guessed_task(told)
 
 
 def _with_file(asked: Mapping[str, str]) -> dict[str, str]:
@@ -110,6 +127,7 @@ def fit(
     out: Out,
     model: Model = None,
     task: Task = None,
+    label: Label = None,
     codec: Codec = None,
     codec_from: CodecFrom = None,
     valid: Valid = None,
@@ -131,9 +149,7 @@ def fit(
     """Train a model on your data and save it.
 
     Every setting is a flag. Without --model, this help shows the settings of the default model, ngram.
-    Those of another family, with their defaults: chainrule fit --model lstm --help
-
-    All families: chainrule models
+    Those of another family: chainrule fit --model lstm --help. All families: chainrule models.
 
     A default of "chosen" is chosen for the data and the budget, and reported. So is the codec.
     """
@@ -141,7 +157,15 @@ def fit(
     from chainrule.train.fit import ask
 
     output = Printer(json, quiet, verbose)
-    own = {"model": model, "task": task, "codec": codec, "valid": valid, "test": test, "old": old}
+    own = {
+        "model": model,
+        "task": task,
+        "label": label,
+        "codec": codec,
+        "valid": valid,
+        "test": test,
+        "old": old,
+    }
     folders = {"init_from": init_from, "codec_from": codec_from}
     own |= {name: None if one is None else str(one) for name, one in folders.items()}
     options = _settled(
@@ -168,10 +192,20 @@ def _settled(
         groups = _groups(_with_file({**own, "config": str(config)}))
         written = from_file(config, OWN, groups, output)
     given = merged({**written, **own}, flags)
-    options = given if "init_from" in given else {"model": USUAL, **given}
+    options = given if "init_from" in given else _with_task(given, output)
     check_named(options.get("valid"), options.get("test"), options.get("old"))
     spelled = {kind: understood(kind, options[kind], output) for kind in SPELLINGS if kind in options}
     return options | spelled
+
+
+def _with_task(given: dict[str, Any], output: Printer) -> dict[str, Any]:
+    """With the task that was guessed, which is said, and the usual family for it."""
+    from chainrule.train.fit import usual_model
+
+    task = _task(given)
+    if task and "task" not in given:
+        output.note(f"task: {task}, because there is a column of labels")
+    return {"model": usual_model(task), **given} | ({"task": task} if task else {})
 
 
 def _fit(

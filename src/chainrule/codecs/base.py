@@ -252,6 +252,13 @@ class Codec(ABC):
         """One id as it is offered to a person: like its token, without marks that only machines need."""
         return self.token(number)
 
+    def letter_kinds(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """For every id (V,) whether it is a space 0, a letter 1 or a word by itself 2, and the id of its lower case.
+
+        None: every symbol is a word.
+        """
+        return None
+
     def begins(self) -> np.ndarray | None:
         """Which symbols (V,) begin a word, where words are made of several; None: words are symbols, or unknown."""
         return None

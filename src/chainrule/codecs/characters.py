@@ -14,7 +14,7 @@ from chainrule.codecs.scan import Counts
 from chainrule.codecs.vocabulary import Listing, Vocabulary, VocabularyConfig, readable
 from chainrule.errors import CodecError
 from chainrule.runtime import compiled, in_threads, threads
-from chainrule.symbols import BOS, EOS, FIRST, UNK
+from chainrule.symbols import BOS, EOS, FIRST, SPECIALS, UNK
 
 POINTS = 0x110000
 UNKNOWN = "\ufffd"  # how an unknown character looks in decoded text
@@ -114,6 +114,14 @@ class Characters(Listing):
         parts = in_threads(lambda part: spell(part, table), texts.parts(threads()))
         ids = parts[0] if len(parts) == 1 else np.concatenate(parts)
         return Encoded(ids, int(np.count_nonzero(ids == UNK)))
+
+    def letter_kinds(self) -> tuple[np.ndarray, np.ndarray]:
+        symbols = [*SPECIALS, *(symbol.decode() for symbol in self.vocabulary.symbols)]
+        ids = {symbol: number for number, symbol in enumerate(symbols)}
+        kinds = [0 if one.isspace() else 1 if one.isalnum() or one in "_'" else 2 for one in symbols]
+        kinds[:FIRST] = [1 if number == UNK else 0 for number in range(FIRST)]
+        folded = [ids.get(one.lower(), number) for number, one in enumerate(symbols)]
+        return np.array(kinds, np.int8), np.array(folded, np.int32)
 
     def symbols_of(self, text: str) -> list[str]:
         return list(text)

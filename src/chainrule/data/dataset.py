@@ -97,7 +97,20 @@ def _choices(source: Columns, asked: Request) -> dict[str, Choice]:
     left = [role for role, codec in asked.asked.items() if codec is None]
     known = {role: choice for role in left if (choice := _implied(role, asked) or source.choice(role))}
     sample = source.sample() if len(known) < len(left) else {}
-    return {role: known.get(role) or choose(sample[role], table=source.is_table(role)) for role in left}
+    alone = len(asked.roles) == 1  # beside a label or a translation, a text that comes again is still a text
+    return {
+        role.name: known.get(role.name)
+        or _preferred(choose(sample[role.name], table=alone and source.is_table(role.name)), role.prefers)
+        for role in asked.roles
+        if role.name in left
+    }
+
+
+def _preferred(choice: Choice, name: str | None) -> Choice:
+    """What a model likes to read words with, where there are words."""
+    if name is None or choice.name not in ("words", "subwords"):
+        return choice
+    return Choice(name, "the model finds words and parts of words in them")
 
 
 def _implied(role: str, asked: Request) -> Choice | None:

@@ -29,6 +29,7 @@ class Role:
     settings: Mapping[str, Any] = field(
         default_factory=dict
     )  # of the codec; they win over options for all roles
+    prefers: str | None = None  # the codec for text in words, if none is named
     empty: bool = False  # a blank cell is an empty sequence; else its row is left out, for all roles
 
 

@@ -12,6 +12,7 @@ from chainrule.codecs.scan import separating
 from chainrule.errors import DataError
 from chainrule.runtime import compiled
 
+LABEL = "label"  # the role of the answers of classification
 TEXT = "text"  # the role of data that have only one, and the main one of those that have several
 LITTLE = 1 << 26  # bytes of rows that are kept in memory once they were read
 

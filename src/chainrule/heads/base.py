@@ -4,25 +4,42 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from copy import copy
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self, final
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from chainrule.config import Config
+from chainrule.config import Config, option
 from chainrule.registry import Registry
 
 BUILT_IN: dict[str, tuple[str, str]] = {
+    "direct": (
+        "chainrule.heads.direct",
+        "the sum over a sequence, for bodies whose vectors are answers already",
+    ),
     "pooled": ("chainrule.heads.pooled", "pooling over a sequence, then a linear layer"),
 }
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeadConfig(Config):
+    """What every head is told: the sizes of its body and of its answer, and how sure it may be."""
+
+    width: int = option(0, "of the body's hidden vectors", low=0, hidden=True)
+    answers: int = option(0, "how many numbers are answered", low=0, hidden=True)
+    temperature: float = option(
+        1.0, "what answers are divided by, fitted on validation data", low=0, hidden=True
+    )
 
 
 class Head(nn.Module):
     """Made for a body of some width and so many answers; both are in its config."""
 
     name: ClassVar[str] = ""
-    Config: ClassVar[type[Config]] = Config
+    Config: ClassVar[type[HeadConfig]] = HeadConfig
     config: Any
 
     def __init__(self, config: Any) -> None:
@@ -32,6 +49,13 @@ class Head(nn.Module):
     @abstractmethod
     def forward(self, hidden: Tensor, real: Tensor) -> Tensor:
         """The answer to hidden vectors (B, T, D), of which those that are `real` (B, T) count."""
+
+    @final
+    def calibrated(self, temperature: float) -> Self:
+        """The same weights with another temperature."""
+        other = copy(self)
+        other.config = replace(self.config, temperature=temperature)
+        return other
 
     @final
     @classmethod

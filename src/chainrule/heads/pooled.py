@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
-from chainrule.config import Config, option
-from chainrule.heads.base import Head, register
+from chainrule.config import option
+from chainrule.heads.base import Head, HeadConfig, register
+from chainrule.nn import tap
 from chainrule.nn.product import Linear
 
 
@@ -46,24 +48,39 @@ POOLINGS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class PooledConfig(Config):
-    """How a sequence becomes one vector, and how many answers there are."""
+class PooledConfig(HeadConfig):
+    """How a sequence becomes one vector, and what is between it and the answer."""
 
-    pooling: str = option("mean", "how a sequence becomes one vector", choices=tuple(POOLINGS))
-    width: int = option(0, "of the body's hidden vectors", hidden=True)
-    answers: int = option(0, "how many numbers are answered", hidden=True)
+    pooling: str = option("mean", "how a sequence becomes one vector", choices=(*POOLINGS, "attention"))
+    dropout: float = option(0.0, "dropout of the pooled vector while training", low=0.0, high=0.99)
+    dense: int = option(0, "units of a ReLU layer between pooling and output; 0: none", low=0)
 
 
 @register("pooled")
 class Pooled(Head):
     """W pool(h_1 … h_T) + b."""
 
-    Config: ClassVar[type[Config]] = PooledConfig
+    Config: ClassVar[type[HeadConfig]] = PooledConfig
     config: PooledConfig
 
     def __init__(self, config: PooledConfig) -> None:
         super().__init__(config)
-        self.output = Linear(config.width, config.answers)
+        self.query = Linear(config.width, 1, bias=False) if config.pooling == "attention" else None
+        self.dense = Linear(config.width, config.dense) if config.dense else None
+        self.output = Linear(config.dense or config.width, config.answers)
 
     def forward(self, hidden: Tensor, real: Tensor) -> Tensor:
-        return self.output(POOLINGS[self.config.pooling](hidden, real))  # type: ignore[no-any-return]
+        vector = F.dropout(self._pool(hidden, real), self.config.dropout, self.training)  # (B, D)
+        if self.dense is not None:
+            vector = F.relu(self.dense(vector))
+        return self.output(vector)  # type: ignore[no-any-return]
+
+    def _pool(self, hidden: Tensor, real: Tensor) -> Tensor:
+        if self.query is None:
+            return POOLINGS[self.config.pooling](hidden, real)
+        logits = self.query(hidden).masked_fill(
+            ~real.unsqueeze(-1), torch.finfo(hidden.dtype).min
+        )  # (B, T, 1)
+        weights = tap.tell(self, "weights", logits.softmax(1))
+        found: Tensor = (weights * hidden).sum(1)
+        return found

@@ -64,7 +64,11 @@ class Body(ABC):
     Config: ClassVar[type[ModelConfig]] = ModelConfig
     learner: ClassVar[Literal["count", "gradient"] | None] = None  # None: it is made of trained models
     task: ClassVar[str] = "next"  # what it is trained for if not given
+    codec: ClassVar[str | None] = (
+        None  # what it reads text with, if no codec is asked for; None: what suits the text
+    )
     reads: ClassVar[Literal["left", "both"]] = "left"  # hidden[:, t] has seen symbols up to t, or all of them
+    pooling: ClassVar[str] = "mean"  # how its hidden vectors become one, for heads that want one
     context: int | None = None  # most symbols it can hold; None: no limit
     stateful: bool = False  # the state is carried from one sequence to the next, as in running text
     width: int = 0  # D, the numbers of a hidden vector; 0: what it reads out is no vector
@@ -156,8 +160,8 @@ class LanguageModel(Body):
         """
 
 
-class ArrayModel(LanguageModel):
-    """A language model that is no module: arrays on the CPU, from which torch is used as little as possible."""
+class ArrayBody(Body):
+    """A body that is no module: arrays on the CPU, from which torch is used as little as possible."""
 
     @final
     @property
@@ -177,7 +181,11 @@ class ArrayModel(LanguageModel):
         raise ModelError(f"Eight bits are for models that learn by gradient, not for a {self.family}.")
 
 
-def _threads(model: ArrayModel, symbols: int) -> AbstractContextManager[None]:
+class ArrayModel(ArrayBody, LanguageModel):
+    """A language model that is no module."""
+
+
+def _threads(model: ArrayBody, symbols: int) -> AbstractContextManager[None]:
     """Only models with vectors inside gain by several."""
     if not symbols or model.learner == "count":
         return nullcontext()

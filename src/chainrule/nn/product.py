@@ -47,6 +47,14 @@ def bf16_pays() -> bool:
     return bool(torch.cpu.get_capabilities().get("avx512_bf16", False))
 
 
+def product(vectors: Tensor, weight: Tensor, bias: Tensor | None, bf16: bool) -> Tensor:
+    """As F.linear, in bfloat16 if wanted, which is for training."""
+    if bf16:
+        found: Tensor = _BF16.apply(vectors, weight, bias)  # type: ignore[no-untyped-call]
+        return found
+    return linear(vectors, weight, bias)
+
+
 class Linear(nn.Linear):
     """Linear layer: runs by `linear`, and with `bf16` trains by products in bfloat16."""
 
@@ -55,10 +63,7 @@ class Linear(nn.Linear):
         self.bf16 = bf16
 
     def forward(self, vectors: Tensor) -> Tensor:
-        if self.training and self.bf16:
-            found: Tensor = _BF16.apply(vectors, self.weight, self.bias)  # type: ignore[no-untyped-call]
-            return found
-        return linear(vectors, self.weight, self.bias)
+        return product(vectors, self.weight, self.bias, self.training and self.bf16)
 
 
 class _BF16(torch.autograd.Function):

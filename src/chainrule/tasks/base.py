@@ -18,6 +18,7 @@ from chainrule.config import Config, option
 from chainrule.data.batches import Batch, Batches, TensorBatch
 from chainrule.data.rows import main_of
 from chainrule.registry import Registry
+from chainrule.symbols import FIRST
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 BUILT_IN: dict[str, tuple[str, str]] = {
     "next": ("chainrule.tasks.next", "language modelling: predict the next symbol"),
+    "classify": ("chainrule.tasks.classify", "classification: the label of a sequence"),
     "masked": ("chainrule.tasks.masked", "masked language modelling (MLM): predict masked symbols"),
 }
 
@@ -63,6 +65,7 @@ class Task(Config, ABC):
     name: ClassVar[str] = ""
     predicts: ClassVar[str | None] = None  # the role whose symbols are asked for; None: a head answers
     source: ClassVar[str | None] = None  # the role an encoder reads, if there is one
+    labels: ClassVar[str | None] = None  # the role whose symbols are the answers of a head
     judging = staticmethod(
         all_ids
     )  # how many ids `judge` reads, as many as `validate` would in the same time
@@ -92,7 +95,8 @@ class Task(Config, ABC):
     def sizes(self, codecs: Mapping[str, Codec]) -> dict[str, int]:
         """Those of the vocabularies a body is made for, by setting."""
         roles = {"vocab_size": self.body_role(codecs), "source_size": self.source}
-        return {name: codecs[role].size for name, role in roles.items() if role}
+        answers = {"answers": codecs[self.labels].size - FIRST} if self.labels else {}
+        return {name: codecs[role].size for name, role in roles.items() if role} | answers
 
     @abstractmethod
     def head(self, body: Body, codecs: Mapping[str, Codec], seed: int) -> Head | None:

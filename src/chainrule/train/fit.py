@@ -19,19 +19,22 @@ from chainrule.config import Config, flag, share, visible
 from chainrule.data.columns import Data
 from chainrule.data.corpus import Part
 from chainrule.data.dataset import Prepared, prepare
-from chainrule.data.rows import TEXT
+from chainrule.data.roles import Role
+from chainrule.data.rows import LABEL, TEXT, main_of
 from chainrule.data.sources import ReadConfig
 from chainrule.errors import ConfigError
-from chainrule.models.base import Body, CountingModel
+from chainrule.models.base import Body, CountingModel, LanguageModel
+from chainrule.models.readers import CountingReader
 from chainrule.models.registry import families, family
 from chainrule.progress import Progress
 from chainrule.progress import progress as shown
 from chainrule.tasks.base import Task, tasks
 from chainrule.tasks.base import task as task_named
+from chainrule.tasks.supervised import Supervised
 from chainrule.train.budget import Timing
 from chainrule.train.checkpoint import clear_run
 from chainrule.train.config import FitConfig, TrainConfig
-from chainrule.train.refit import Twin, first_half, recount, refit_facts, retrain
+from chainrule.train.refit import Twin, first_half, recount, refit_facts, reread, retrain
 from chainrule.train.shared import SharedCodecs
 from chainrule.train.start import Start
 
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
     from chainrule.heads.base import Head
 
 USUAL = "ngram"
+USUAL_READER = "bag"  # where there are labels
 
 
 def fit(
@@ -87,7 +91,20 @@ def fit(
         raise ConfigError("Old text shows what a fine-tuned model forgets: add --from MODEL.")
     clear_run(run, resume, force)
     preparing = partial(prepare, codec=codec) if codec_from is None else SharedCodecs.of(codec_from).prepare
-    return _fit(data, valid, test, model or USUAL, task, preparing, options, place)
+    task = task or guessed_task(options, data)
+    return _fit(data, valid, test, model or usual_model(task), task, preparing, options, place)
+
+
+def guessed_task(options: Mapping[str, Any], data: Data | None = None) -> str | None:
+    """What the columns are for, where no task is named: a label is to be predicted."""
+    labelled = any(name == LABEL or name.startswith(f"{LABEL}.") for name in options)
+    both = isinstance(data, Mapping) and set(data) == {TEXT, LABEL}
+    return "classify" if labelled or both else None
+
+
+def usual_model(task: str | None) -> str:
+    """The family for a task, if none is named."""
+    return USUAL_READER if task and task_named(task).labels else USUAL
 
 
 @dataclass(frozen=True)
@@ -119,7 +136,7 @@ def _fit(
     known = list(settings_of(model, task).values())
     options = renamed(options, known)
     asked = ask(model, task, options)
-    prepared = preparing(data, valid, test, options=options, roles=asked.roles(), allowed=known)
+    prepared = preparing(data, valid, test, options=options, roles=_roles(model, asked), allowed=known)
     again = refits(model, prepared, options)
     place = place.judging(asked, prepared.valid, prepared.test)
     gradient = family(model).learner == "gradient"
@@ -127,6 +144,12 @@ def _fit(
         options = first_half(options, place.run, place.resume)
     found = learn(model, asked, prepared, options, place.run, place.resume, place.progress, place.timing)
     return finished(asked, found, prepared, place, again)
+
+
+def _roles(model: str, task: Task) -> list[Role]:
+    """The columns a task reads, its main one with the codec the family likes."""
+    main = main_of(role.name for role in task.roles())
+    return [replace(one, prefers=family(model).codec if one.name == main else None) for one in task.roles()]
 
 
 def refits(model: str, prepared: Prepared, options: Mapping[str, Any]) -> bool:
@@ -139,7 +162,9 @@ def refits(model: str, prepared: Prepared, options: Mapping[str, Any]) -> bool:
 def finished(
     task: Task, found: Outcome, prepared: Prepared, place: Place, again: bool, start: Start | None = None
 ) -> Bundle:
-    """What was learnt, judged and, if wanted, fitted `again` on everything."""
+    """What was learnt, calibrated, judged and, if wanted, fitted `again` on everything."""
+    if isinstance(task, Supervised) and found.head is not None:
+        found = replace(found, head=task.calibrated(found.body, found.head, prepared.valid))
     card = card_of(task, found, prepared)
     if not again:
         return Bundle(prepared.codecs, found.body, task, found.head, card)
@@ -147,8 +172,13 @@ def finished(
     told = card | refit_facts(card, prepared, whole)
     if isinstance(found.body, CountingModel):
         return Bundle(prepared.codecs, recount(found.body, whole, place.progress), task, None, told)
+    if isinstance(found.body, CountingReader):
+        counted = reread(found.body, task, whole, place.progress)
+        return Bundle(prepared.codecs, counted, task, found.head, told)
     twin = Twin(found.body, task, found.facts, start)
     body, head = retrain(twin, whole, place.progress, place.run, place.resume)
+    if head is not None and found.head is not None:
+        head = head.calibrated(found.head.config.temperature)
     return Bundle(prepared.codecs, body, task, head, told)
 
 
@@ -164,13 +194,17 @@ def ask(model: str, task: str | None, options: Mapping[str, Any]) -> Task:
         raise ConfigError(
             f"A {model} is made by counting, for the task {kind.task!r} alone, not for {task!r}."
         )
+    wanted = task_named(task or kind.task)
+    if wanted.predicts and not issubclass(kind, LanguageModel):
+        raise ConfigError(
+            f"A {model} predicts no symbols, as the task {wanted.name!r} wants: it is for {kind.task!r}."
+        )
     for name in ("extend_vocab", "unfreeze", "merge"):
         if options.get(name):
             raise ConfigError(f"{flag(name)} is for fine-tuning a trained model: add --from MODEL.")
     configs: list[type[Config]] = [ReadConfig, *settings_of(model, task).values()]
     for config in configs:
         config.from_values(share(options, config))
-    wanted = task_named(task or kind.task)
     return wanted.from_values(share(options, wanted))
 
 
@@ -213,12 +247,22 @@ def learn(
     kind: Any = family(model)
     settings = kind.Config.from_values(share(options, kind.Config))
     told = _told(settings, task, prepared.codecs)
-    if not issubclass(kind, CountingModel):
+    if kind.learner == "gradient":
         place = Place(run, resume, progress, timing or Timing())
         return _train(kind, start.model if start else told, task, prepared, options, place, start)
+    if issubclass(kind, CountingReader):
+        return _read(kind, told, task, prepared, progress)
     valid = prepared.valid[TEXT].ids if prepared.valid else None
     learnt = kind.learn(told, prepared.train[TEXT].ids, progress, valid)
     return Outcome(learnt, None, learnt.notes, {})
+
+
+def _read(kind: Any, told: Any, task: Task, prepared: Prepared, progress: Progress) -> Outcome:
+    """A reader made by counting, and its head."""
+    assert isinstance(task, Supervised)
+    valid = task.examples(prepared.valid, prepared.codecs) if prepared.valid else None
+    body = kind.learn(told, task.examples(prepared.train, prepared.codecs), progress, valid)
+    return Outcome(body, task.head(body, prepared.codecs, 0), body.notes, {})
 
 
 def _told(settings: Any, task: Task, codecs: Mapping[str, Codec]) -> Any:
@@ -231,7 +275,8 @@ def settings_of(model: str, task: str | None = None) -> dict[str, type[Config]]:
     """What a user may set: of the model, and of the task and the training if it learns by gradient."""
     kind = family(model)
     if kind.learner != "gradient":
-        return {"model": kind.Config} | ({"fitting": FitConfig} if kind.learner else {})
+        reads = {"task": task_named(kind.task)} if issubclass(kind, CountingReader) else {}
+        return {"model": kind.Config} | reads | ({"fitting": FitConfig} if kind.learner else {})
     asked = task_named(task or kind.task)
     return {"model": kind.Config, "task": asked, "training": TrainConfig, "fitting": FitConfig}
 
@@ -285,6 +330,7 @@ def card_of(task: Task, found: Outcome, prepared: Prepared) -> dict[str, Any]:
             "bytes": main.bytes,
         },
         "reading": prepared.data.source.config.values(),
+        "columns": {name: role.column for name, role in prepared.data.roles.items() if role.column},
         "notes": [*prepared.notes, *found.notes, *remarks],
         "figures": {name: dict(figures.values) for name, figures in judged.items()},
     } | dict(found.facts)

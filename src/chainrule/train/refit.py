@@ -14,8 +14,10 @@ from chainrule.data.dataset import Prepared
 from chainrule.data.rows import TEXT
 from chainrule.errors import BundleError
 from chainrule.models.base import Body, CountingModel
+from chainrule.models.readers import CountingReader
 from chainrule.progress import Progress
 from chainrule.tasks.base import Task
+from chainrule.tasks.supervised import Supervised
 from chainrule.train.config import LENGTHS, TrainConfig
 from chainrule.train.start import Start
 
@@ -54,6 +56,12 @@ def first_half(options: Mapping[str, Any], run: str | Path | None, resume: bool)
 def recount(model: CountingModel, whole: Prepared, progress: Progress) -> CountingModel:
     """A counting model of everything, with the settings that were chosen for the judged one."""
     return type(model).learn(model.config, whole.train[TEXT].ids, progress)
+
+
+def reread(model: CountingReader, task: Task, whole: Prepared, progress: Progress) -> CountingReader:
+    """The same for a reader, which learns from labels, too."""
+    assert isinstance(task, Supervised)
+    return type(model).learn(model.config, task.examples(whole.train, whole.codecs), progress)
 
 
 def retrain(

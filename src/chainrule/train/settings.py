@@ -11,7 +11,7 @@ from typing import Any
 from chainrule.config import flag, visible
 from chainrule.data.dataset import Prepared
 from chainrule.errors import BundleError, ConfigError
-from chainrule.models.neural import Neural, NeuralConfig, training_speed
+from chainrule.models.neural import Neural, training_speed
 from chainrule.models.sizing import EPOCHS, MOST, Workload
 from chainrule.nn.product import bf16_pays
 from chainrule.store.files import new_file
@@ -54,7 +54,7 @@ def settle(
     if all(getattr(train, name) is None for name in LENGTHS):
         train = replace(train, tokens=round(min(EPOCHS * symbols, MOST)))
     bf16, missing = False, ""
-    if isinstance(model, NeuralConfig):
+    if hasattr(model, "bf16"):
         bf16 = bf16_pays() and model.bf16 is not False
         missing = FLOAT32 if model.bf16 and not bf16 else ""
         model = replace(model, bf16=bf16)

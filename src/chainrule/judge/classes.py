@@ -1,0 +1,143 @@
+"""Figures of classification: accuracy, macro-F1, log-loss, calibration, confusion, Matthews' correlation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+BINS = 10  # of the reliability diagram
+LEAST = 1e-15  # a probability below this is taken as this, as scikit-learn does
+
+
+@dataclass(frozen=True)
+class Classified:
+    """Probabilities of labels and what was right: everything one can say about a classifier."""
+
+    probabilities: np.ndarray  # (N, labels)
+    answers: np.ndarray  # (N,) from 0 on; -1: a label that was never seen in training
+    labels: Sequence[str]
+
+    @cached_property
+    def predicted(self) -> np.ndarray:
+        """(N,) the most probable label."""
+        found: np.ndarray = self.probabilities.argmax(1)
+        return found
+
+    @property
+    def accuracy(self) -> float:
+        """Share of right answers."""
+        return float((self.predicted == self.answers).mean()) if len(self.answers) else float("nan")
+
+    @property
+    def log_loss(self) -> float:
+        """Cross-entropy in nats; a label that was never seen has probability 0, taken as the least there is."""
+        if not len(self.answers):
+            return float("nan")
+        own = np.where(self.answers >= 0, self.probabilities[np.arange(len(self.answers)), self.answers], 0.0)
+        return float(-np.log(np.maximum(own, LEAST)).mean())
+
+    @cached_property
+    def confusion(self) -> np.ndarray:
+        """(labels, labels) how often each label (row) was called each label (column); unseen labels are left out."""
+        size = len(self.labels)
+        known = self.answers >= 0
+        cells = self.answers[known] * size + self.predicted[known]
+        return np.bincount(cells, minlength=size * size).reshape(size, size)
+
+    @property
+    def per_class(self) -> list[dict[str, Any]]:
+        """Precision, recall, F1 and number of examples of every label."""
+        right = np.diag(self.confusion)
+        called, support = self.confusion.sum(0), self.confusion.sum(1)
+        precision, recall = _ratio(right, called), _ratio(right, support)
+        f1 = _ratio(2 * precision * recall, precision + recall)
+        return [
+            {"label": label, "precision": float(p), "recall": float(r), "f1": float(f), "support": int(n)}
+            for label, p, r, f, n in zip(self.labels, precision, recall, f1, support, strict=True)
+        ]
+
+    @property
+    def macro_f1(self) -> float:
+        """The mean F1 of the labels that occur or were predicted, as scikit-learn counts it."""
+        present = (self.confusion.sum(0) + self.confusion.sum(1)) > 0
+        found = [one["f1"] for one, there in zip(self.per_class, present, strict=True) if there]
+        return float(np.mean(found)) if found else float("nan")
+
+    @property
+    def matthews(self) -> float:
+        """Matthews' correlation coefficient, for any number of labels."""
+        table = self.confusion.astype(np.float64)
+        total, right = table.sum(), np.trace(table)
+        called, support = table.sum(0), table.sum(1)
+        spread = (total**2 - (called**2).sum()) * (total**2 - (support**2).sum())
+        return float((right * total - called @ support) / np.sqrt(spread)) if spread > 0 else 0.0
+
+    @property
+    def reliability(self) -> list[dict[str, float]]:
+        """Of every tenth of confidence: mean confidence, accuracy, and how many examples fall into it."""
+        sure = self.probabilities.max(1) if len(self.answers) else np.empty(0)
+        bins = np.minimum((sure * BINS).astype(int), BINS - 1)
+        right = self.predicted == self.answers
+        chosen = [bins == one for one in range(BINS) if (bins == one).any()]
+        return [
+            {
+                "confidence": float(sure[one].mean()),
+                "accuracy": float(right[one].mean()),
+                "count": int(one.sum()),
+            }
+            for one in chosen
+        ]
+
+    @property
+    def calibration_error(self) -> float:
+        """Expected calibration error: how far confidence and accuracy lie apart, weighed by examples."""
+        gaps = [abs(one["confidence"] - one["accuracy"]) * one["count"] for one in self.reliability]
+        return sum(gaps) / max(1, len(self.answers))
+
+    def figures(self) -> dict[str, float]:
+        """The figures of one number each."""
+        return {
+            "accuracy": self.accuracy,
+            "macro_f1": self.macro_f1,
+            "log_loss": self.log_loss,
+            "calibration_error": self.calibration_error,
+            "matthews": self.matthews,
+        }
+
+
+def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+    """0 where there is nothing below."""
+    found: np.ndarray = np.divide(above, below, out=np.zeros(len(above)), where=below > 0)
+    return found
+
+
+def best_temperature(logits: np.ndarray, answers: np.ndarray) -> float:
+    """What to divide logits (N, labels) by to make the answers (N,) most probable; 1 if there is nothing to fit."""
+    known = answers >= 0
+    logits, answers = logits[known].astype(np.float64), answers[known]
+    if not len(answers) or logits.shape[1] < 2:
+        return 1.0
+
+    def loss(log_temperature: float) -> float:
+        scaled = logits / np.exp(log_temperature)
+        top = scaled.max(1)
+        total = np.log(np.exp(scaled - top[:, None]).sum(1)) + top
+        return float((total - scaled[np.arange(len(answers)), answers]).mean())
+
+    return float(np.exp(_least(loss, np.log(0.01), np.log(1000.0))))
+
+
+def _least(function: Any, low: float, high: float) -> float:
+    """Where a function with one valley is lowest, by golden sections."""
+    golden = (np.sqrt(5.0) - 1.0) / 2.0
+    for _ in range(60):
+        left, right = high - golden * (high - low), low + golden * (high - low)
+        if function(left) < function(right):
+            high = right
+        else:
+            low = left
+    return (low + high) / 2.0

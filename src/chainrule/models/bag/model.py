@@ -1,0 +1,145 @@
+"""A bag of n-grams: what an n-gram says for an answer is a weight, and a text is the sum of its n-grams.
+
+NB-SVM (Wang and Manning 2012): an n-gram counts once in a text, as much as its log-count ratio, and a linear support
+vector machine for every answer against the rest weighs these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from chainrule.config import option
+from chainrule.models.bag.features import ORDERS, features, first_ones
+from chainrule.models.bag.svm import Rows, solve
+from chainrule.models.base import ModelConfig
+from chainrule.models.readers import (
+    CountingReader,
+    Examples,
+    ReaderConfig,
+    Spelling,
+    log_priors,
+    plain_spelling,
+)
+from chainrule.models.registry import register
+from chainrule.progress import Progress, no_progress
+
+MOST = 1 << 27  # weights at most: of many answers, the most frequent n-grams are kept
+
+
+@dataclass(frozen=True, kw_only=True)
+class BagConfig(ReaderConfig):
+    """Which n-grams are counted, and how strongly their weights are held together."""
+
+    orders: int = option(3, "word n-grams: of one word up to so many", low=1, high=ORDERS)
+    letters: tuple[int, ...] = option(
+        (3, 6), "character n-grams inside words: from and to so many letters; 0,0: none", low=0, high=32
+    )
+    regularization: float = option(
+        0.5,
+        "C of the support vector machine: the larger, the closer to the training data",
+        low=1e-6,
+        high=1e6,
+    )
+    min_count: int = option(1, "leave out n-grams of fewer texts than this", low=1)
+    passes: int = option(15, "passes of dual coordinate descent over the data", low=1, high=10_000)
+
+
+@register("bag")
+class Bag(CountingReader):
+    """score(answer) = b + sum of w r over the n-grams of a text / norm of r."""
+
+    Config: ClassVar[type[ModelConfig]] = BagConfig
+    codec: ClassVar[str | None] = "characters"
+    config: BagConfig
+
+    def __init__(self, config: BagConfig, arrays: Mapping[str, np.ndarray]) -> None:
+        self.config, self.width = config, config.answers
+        self.keys = arrays["keys"]  # (F,) uint64, ascending
+        self.ratios = arrays["ratios"]  # (F, answers) float32
+        self.weights = arrays["weights"]  # (F, answers) float32
+        self.bias = arrays["bias"]  # (answers,) float32
+        self.spelling = Spelling(arrays["kinds"], arrays["folded"])
+
+    @classmethod
+    def learn(
+        cls, config: Any, given: Examples, progress: Progress = no_progress, valid: Examples | None = None
+    ) -> Self:
+        spelling = given.spelling or plain_spelling(config.vocab_size)
+        found = features(given.ids, given.starts, spelling, config.orders, _pair(config.letters))
+        keys = _kept(found.hashes, found.sequences, config)
+        rows = Rows.of(_known(found.hashes, keys), found.sequences, len(given.starts), len(keys))
+        answers = given.answers
+        shape = (len(keys), config.answers)
+        ratios, weights = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
+        bias = log_priors(answers, config.answers).astype(np.float32)
+        with progress("training", config.answers, "answers") as step:
+            for answer in range(config.answers):
+                own = answers == answer
+                if own.any() and not own.all():
+                    ratios[:, answer] = rows.ratios(own)
+                    weights[:, answer], bias[answer] = solve(
+                        rows, ratios[:, answer], own, config.regularization, config.passes
+                    )
+                step(1)
+        arrays = {"keys": keys, "ratios": ratios, "weights": weights, "bias": bias}
+        return cls(config, arrays | {"kinds": spelling.kinds, "folded": spelling.folded})
+
+    @classmethod
+    def tiny(cls, seed: int = 0) -> Self:
+        from chainrule.symbols import BOS, EOS, FIRST
+
+        rng = np.random.default_rng(seed)
+        ids = np.array([[BOS, *rng.integers(FIRST, 9, 5), EOS] for _ in range(12)], np.int32)
+        config = BagConfig(vocab_size=9, answers=3)
+        return cls.learn(config, Examples(ids.ravel(), ids[:, 1] % 3))
+
+    def evidence(self, ids: np.ndarray, starts: np.ndarray) -> np.ndarray:
+        found = features(ids, starts, self.spelling, self.config.orders, _pair(self.config.letters))
+        index = _known(found.hashes, self.keys)
+        keep = first_ones(index, found.sequences, len(self.keys))
+        index, places, sequences = index[keep], found.places[keep], found.sequences[keep]
+        says = np.zeros((len(ids), self.width), np.float32)
+        says[starts] = self.bias
+        for answer in range(self.width):
+            ratios = self.ratios[index, answer]  # (n-grams,)
+            squares = np.bincount(sequences, ratios.astype(np.float64) ** 2, len(starts))
+            norm = np.sqrt(np.maximum(squares, 1e-12))[sequences]
+            says[:, answer] += np.bincount(places, ratios * self.weights[index, answer] / norm, len(ids))
+        return says
+
+    def arrays(self) -> Mapping[str, np.ndarray]:
+        own = {"keys": self.keys, "ratios": self.ratios, "weights": self.weights, "bias": self.bias}
+        return own | {"kinds": self.spelling.kinds, "folded": self.spelling.folded}
+
+    @classmethod
+    def from_arrays(cls, config: Any, arrays: Mapping[str, np.ndarray]) -> Self:
+        return cls(replace(config, answers=len(arrays["bias"])), arrays)
+
+
+def _pair(letters: tuple[int, ...]) -> tuple[int, int]:
+    """From and to; one number stands for both."""
+    return (letters[0], letters[-1]) if letters else (0, 0)
+
+
+def _kept(hashes: np.ndarray, sequences: np.ndarray, config: BagConfig) -> np.ndarray:
+    """The n-grams (F,) that are frequent enough, ascending; the most frequent ones if there are too many."""
+    keys, index = np.unique(hashes, return_inverse=True)
+    once = first_ones(index, sequences, len(keys))
+    counts = np.bincount(index[once], minlength=len(keys))
+    least = config.min_count
+    most = max(1, MOST // max(1, config.answers))
+    if len(keys) > most:
+        least = max(least, int(np.partition(counts, len(keys) - most)[len(keys) - most]) + 1)
+    return keys[counts >= least]
+
+
+def _known(hashes: np.ndarray, keys: np.ndarray) -> np.ndarray:
+    """The number of each n-gram, -1 for those that are unknown."""
+    if not len(keys):
+        return np.full(len(hashes), -1, np.int64)
+    place = np.minimum(np.searchsorted(keys, hashes), len(keys) - 1)
+    return np.where(keys[place] == hashes, place, -1)

@@ -1,0 +1,77 @@
+"""A linear support vector machine with squared hinge loss, by dual coordinate descent (Hsieh et al. 2008)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from chainrule.models.bag.features import first_ones
+from chainrule.runtime import compiled
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Which n-grams every text has, each once: those of text i are `index[starts[i]:starts[i + 1]]`."""
+
+    starts: np.ndarray  # (texts + 1,) int64
+    index: np.ndarray  # (entries,) int64
+    size: int  # F, how many n-grams there are
+
+    @classmethod
+    def of(cls, index: np.ndarray, sequences: np.ndarray, texts: int, size: int) -> Rows:
+        """From n-grams in the order of the text; unknown ones are -1."""
+        keep = first_ones(index, sequences, size)
+        counts = np.bincount(sequences[keep], minlength=texts)
+        return cls(np.concatenate([[0], np.cumsum(counts)]), index[keep], size)
+
+    def ratios(self, own: np.ndarray) -> np.ndarray:
+        """Log-count ratio (F,) of every n-gram: how much more usual it is in the texts (n,) that are `own`."""
+        mine = np.repeat(own, np.diff(self.starts))
+        ours = np.bincount(self.index[mine], minlength=self.size) + 1.0
+        theirs = np.bincount(self.index[~mine], minlength=self.size) + 1.0
+        found: np.ndarray = np.log(ours / ours.sum()) - np.log(theirs / theirs.sum())
+        return found.astype(np.float32)
+
+
+def solve(
+    rows: Rows, ratios: np.ndarray, own: np.ndarray, cost: float, passes: int
+) -> tuple[np.ndarray, float]:
+    """Weights (F,) and bias that tell texts (n,) that are `own` from the others."""
+    values = ratios[rows.index].astype(np.float64)
+    texts = np.repeat(np.arange(len(own)), np.diff(rows.starts))
+    norms = np.sqrt(np.maximum(np.bincount(texts, values**2, len(own)), 1e-12))
+    signs = np.where(own, 1.0, -1.0)
+    weights = np.zeros(rows.size + 1)
+    order = np.random.default_rng(0).permuted(np.tile(np.arange(len(own)), (passes, 1)), axis=1)
+    _descend(rows.starts, rows.index, values / norms[texts], signs, cost, order, weights)
+    return weights[:-1].astype(np.float32), float(weights[-1])
+
+
+@compiled
+def _descend(
+    starts: np.ndarray,
+    index: np.ndarray,
+    values: np.ndarray,
+    signs: np.ndarray,
+    cost: float,
+    order: np.ndarray,
+    weights: np.ndarray,
+) -> None:
+    """One text after another, in the `order` (passes, texts): the best step in its dual variable."""
+    duals = np.zeros(len(signs))
+    slack, bias = 0.5 / cost, len(weights) - 1
+    for turn in range(order.shape[0]):
+        for at in order[turn]:
+            margin, square = weights[bias], 1.0 + slack
+            for entry in range(starts[at], starts[at + 1]):
+                margin += weights[index[entry]] * values[entry]
+                square += values[entry] * values[entry]
+            gradient = signs[at] * margin - 1.0 + slack * duals[at]
+            moved = max(duals[at] - gradient / square, 0.0)
+            change = (moved - duals[at]) * signs[at]
+            duals[at] = moved
+            if change != 0.0:
+                for entry in range(starts[at], starts[at + 1]):
+                    weights[index[entry]] += change * values[entry]
+                weights[bias] += change

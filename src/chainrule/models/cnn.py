@@ -1,0 +1,136 @@
+"""The family `cnn`: convolutions over words, for heads that take the maximum over time (Kim 2014)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from chainrule.config import option
+from chainrule.errors import ModelError
+from chainrule.models.base import CostForecast, ModelConfig
+from chainrule.models.neural import PROCESS, STARTING, Neural, training_speed
+from chainrule.models.registry import register
+from chainrule.models.sizing import EPOCHS, MOST, Workload
+from chainrule.models.state import State
+from chainrule.nn import tap
+from chainrule.nn.dropout import embed
+from chainrule.nn.product import product
+from chainrule.symbols import PAD
+
+
+@dataclass(frozen=True, kw_only=True)
+class CnnConfig(ModelConfig):
+    """Settings of the convolutions: filters, their widths, embeddings, layers."""
+
+    embedding: int = option(128, "embedding size", low=1, high=65_536)
+    filters: int = option(100, "filters of each width", low=1, high=65_536)
+    widths: tuple[int, ...] = option((3, 4, 5), "over how many symbols filters reach", low=1, high=64)
+    layers: int = option(1, "convolutions one above the other", low=1, high=64)
+    dropout: float = option(
+        0.0, "dropout of embeddings and between layers while training", low=0.0, high=0.99
+    )
+    embedding_dropout: float = option(
+        0.0, "embedding dropout: share of symbols dropped while training", low=0.0, high=0.99
+    )
+    bf16: bool | None = option(
+        None,
+        "train with matrix products in bfloat16; chosen: where the machine has instructions for them",
+        chosen=True,
+    )
+
+
+@dataclass(frozen=True)
+class CnnState(State):
+    """Nothing is remembered: everything is read at once."""
+
+    rows: Tensor  # (B, 0)
+
+
+@register("cnn")
+class Cnn(Neural):
+    """h_t = relu(W_k x_{t-a} … x_{t+b} + c) for every width k; what lies outside a row is 0."""
+
+    Config: ClassVar[type[ModelConfig]] = CnnConfig
+    task: ClassVar[str] = "classify"
+    pooling: ClassVar[str] = "max"
+    reads: ClassVar[Literal["left", "both"]] = "both"
+    config: CnnConfig
+
+    def __init__(self, config: CnnConfig) -> None:
+        super().__init__(config)
+        self.width = config.filters * len(config.widths)
+        self.embedding = nn.Embedding(config.vocab_size, config.embedding)
+        nn.init.uniform_(self.embedding.weight, -0.25, 0.25)
+        inputs = [config.embedding, *[self.width] * (config.layers - 1)]
+        self.layers = nn.ModuleList(Filters(size, config) for size in inputs)
+
+    @classmethod
+    def tiny(cls, seed: int = 0) -> Self:
+        return cls.seeded(CnnConfig(vocab_size=9, embedding=6, filters=4, widths=(2, 3)), seed)
+
+    def start(self, batch: int, source: Any = None) -> CnnState:
+        if source is not None:
+            raise ModelError("The family 'cnn' reads no source. Leave it out.")
+        return CnnState(torch.empty(batch, 0, device=self.device))
+
+    def read(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        if not tokens.shape[1]:
+            return self.embedding.weight.new_empty(*tokens.shape, self.width), state
+        real = (tokens != PAD).unsqueeze(-1)  # (B, T, 1)
+        vectors = embed(tokens, self.embedding.weight, self.config.embedding_dropout, self.training)
+        hidden = tap.tell(self, "embeddings", vectors)  # (B, T, E)
+        for layer in self.layers:
+            hidden = layer(F.dropout(hidden, self.config.dropout, self.training) * real)  # (B, T, D)
+        return hidden, state
+
+    @classmethod
+    def suggest(cls, config: Any, workload: Workload, given: Mapping[str, Any]) -> dict[str, Any]:
+        chosen = {"batch_size": 50, "lr": 0.001, "dropout": 0.3}
+        return {name: value for name, value in chosen.items() if name not in given}
+
+    @classmethod
+    def cost_forecasts(
+        cls, sample: np.ndarray, vocab_size: int, symbols: int, seconds: float | None = None
+    ) -> Mapping[str, CostForecast]:
+        config = CnnConfig(vocab_size=vocab_size)
+        weights = config.embedding * config.filters * sum(config.widths)
+        taken = seconds or STARTING + 6.0 * weights * min(EPOCHS * symbols, MOST) / training_speed(False)
+        return {cls.family: CostForecast(PROCESS + 16 * vocab_size * config.embedding + 4 * symbols, taken)}
+
+
+class Filters(nn.Module):
+    """Filters of several widths: vectors (B, T, E) -> (B, T, filters of all widths).
+
+    All are one product with windows as wide as the widest of them, 0 where a narrower one does not reach.
+    """
+
+    def __init__(self, inputs: int, config: CnnConfig) -> None:
+        super().__init__()
+        self.inputs, self.bf16, self.most = inputs, bool(config.bf16), max(config.widths)
+        self.weights = nn.ParameterList(
+            torch.empty(config.filters, width, inputs).uniform_(
+                -((inputs * width) ** -0.5), (inputs * width) ** -0.5
+            )
+            for width in config.widths
+        )
+        self.bias = nn.Parameter(torch.zeros(len(config.widths) * config.filters))
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        before = self.most // 2
+        padded = F.pad(vectors, (0, 0, before, self.most - 1 - before))  # (B, T + most - 1, E)
+        length = vectors.shape[1]
+        windows = torch.cat([padded[:, at : at + length] for at in range(self.most)], -1)  # (B, T, most E)
+        weight = torch.cat([self._widened(one) for one in self.weights]).flatten(1)  # (D, most E)
+        found = product(windows, weight, self.bias, self.bf16 and self.training)
+        return tap.tell(self, "filters", F.relu(found))
+
+    def _widened(self, weight: Tensor) -> Tensor:
+        """A filter (F, width, E) in the middle of a window (F, most, E)."""
+        left = self.most // 2 - weight.shape[1] // 2
+        return F.pad(weight, (0, 0, left, self.most - weight.shape[1] - left))

@@ -1,0 +1,128 @@
+"""Readers made by counting: what every symbol says for every answer. Their hidden vectors are that, (B, T, answers).
+
+The sum over a text is its score for each answer, so a head has nothing to learn, and one sees which symbol said what.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, final
+
+import numpy as np
+
+from chainrule.config import option
+from chainrule.errors import ModelError
+from chainrule.models.base import ArrayBody, CostForecast, ModelConfig
+from chainrule.models.state import State
+from chainrule.progress import Progress, no_progress
+from chainrule.symbols import BOS, EOS, PAD
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReaderConfig(ModelConfig):
+    """What every reader is told: how many answers there are."""
+
+    answers: int = option(0, "how many answers there are", hidden=True)
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """What symbols are to a reader of words, by id: a model knows ids only."""
+
+    kinds: np.ndarray  # (V,) int8, SPACE, LETTER or WORD
+    folded: np.ndarray  # (V,) int32, the id of the same letter in lower case
+
+
+SPACE, LETTER, WORD = range(3)  # separates words; is a part of one; is one by itself
+
+
+def plain_spelling(vocab_size: int) -> Spelling:
+    """Every symbol is a word."""
+    kinds = np.full(vocab_size, WORD, np.int8)
+    kinds[[PAD, BOS, EOS]] = SPACE
+    return Spelling(kinds, np.arange(vocab_size, dtype=np.int32))
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Sequences and their answers."""
+
+    ids: np.ndarray  # (positions,) flat sequences `BOS … EOS`
+    answers: np.ndarray  # (sequences,) from 0 on, -1 where it is none that is known
+    spelling: Spelling | None = None
+
+    @property
+    def starts(self) -> np.ndarray:
+        """(sequences,) where each sequence begins."""
+        return np.flatnonzero(self.ids == BOS)
+
+
+@dataclass(frozen=True)
+class NoState(State):
+    """Nothing is remembered: everything is read at once."""
+
+    rows: Tensor  # (B, 0)
+
+
+class CountingReader(ArrayBody):
+    """A reader made by counting, without gradients."""
+
+    learner: ClassVar[Literal["count", "gradient"] | None] = "count"
+    task: ClassVar[str] = "classify"
+    reads: ClassVar[Literal["left", "both"]] = "both"
+    Config: ClassVar[type[ModelConfig]] = ReaderConfig
+    config: ReaderConfig
+    notes: tuple[str, ...] = ()  # what there is to say about how it was made
+
+    @classmethod
+    @abstractmethod
+    def learn(
+        cls, config: Any, given: Examples, progress: Progress = no_progress, valid: Examples | None = None
+    ) -> Self:
+        """From sequences and their answers; what is left open is chosen on the examples `valid`."""
+
+    @abstractmethod
+    def evidence(self, ids: np.ndarray, starts: np.ndarray) -> np.ndarray:
+        """What each symbol of flat sequences says for each answer (positions, answers); sequences begin at `starts`."""
+
+    @final
+    def start(self, batch: int, source: Any = None) -> NoState:
+        import torch
+
+        if source is not None:
+            raise ModelError(f"The family {self.family!r} reads no source. Leave it out.")
+        return NoState(torch.empty(batch, 0))
+
+    @final
+    def read(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        """Evidence (B, T, answers); 0 where there is padding."""
+        import torch
+
+        ids = tokens.numpy()
+        real = ids != PAD
+        found = np.zeros((*ids.shape, self.width), np.float32)
+        lengths = real.sum(1)
+        starts = (np.cumsum(lengths) - lengths)[lengths > 0]
+        if len(starts):
+            found[real] = self.evidence(ids[real].astype(np.int32), starts)
+        return torch.from_numpy(found), state
+
+    @final
+    @classmethod
+    def cost_forecasts(
+        cls, sample: np.ndarray, vocab_size: int, symbols: int, seconds: float | None = None
+    ) -> Mapping[str, CostForecast]:
+        """About what a bag of n-grams takes; the others take less."""
+        return {cls.family: CostForecast(200_000_000 + 60 * symbols, 1.0 + 2e-6 * symbols)}
+
+
+def log_priors(answers: np.ndarray, count: int) -> np.ndarray:
+    """(answers,) log-probabilities of the answers by how often they were given, none of them impossible."""
+    counts = np.bincount(answers[answers >= 0], minlength=count) + 1.0
+    found: np.ndarray = np.log(counts / counts.sum())
+    return found

@@ -1,0 +1,101 @@
+"""Classification: labels of all kinds, what is said, what is refused, and its figures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import chainrule as cr
+from chainrule.codecs.base import Texts
+from chainrule.codecs.labels import Labels, LabelsConfig
+from chainrule.errors import ChainruleError
+from chainrule.judge.classes import Classified, best_temperature
+from chainrule.tasks.classify import probabilities
+
+GOOD, BAD = ["good film", "fine plot it is", "so good"], ["bad film", "poor plot it is", "so bad"]
+
+
+@given(st.lists(st.text(min_size=1).map(str.strip).filter(bool), min_size=1, max_size=20))
+def test_every_label_is_one_symbol_and_comes_back(labels: list[str]) -> None:
+    try:
+        texts = Texts.of(labels)
+    except UnicodeEncodeError:
+        return
+    codec = Labels.learn(lambda: [texts], LabelsConfig())
+    ids = codec.encode(texts).ids.reshape(-1, 3)
+    stripped = [label.encode().strip().decode() for label in labels]
+    assert [codec.token(int(one)) for one in ids[:, 1]] == stripped
+    assert codec.count == len(set(stripped))
+
+
+def test_labels_are_in_order_numbers_by_value() -> None:
+    codec = Labels.learn(lambda: [Texts.of(["10", "9", "b", "a", "9"])], LabelsConfig())
+    assert codec.labels == ("9", "10", "a", "b")
+    assert codec.encode(Texts.of(["c"])).unknown == 1
+
+
+def test_one_class_only_is_predicted_always() -> None:
+    for family in ("majority", "bag", "class-ngram"):
+        model = cr.fit({"text": GOOD * 20, "label": ["a"] * 60}, model=family)
+        assert model.predict("bad")[0].label == "a" and model.predict("bad")[0].probability == pytest.approx(
+            1
+        )
+
+
+def test_many_classes_are_told_apart() -> None:
+    texts = [f"word{at} again" for at in range(300)]
+    data = {"text": texts * 2, "label": [str(at) for at in range(300)] * 2}
+    model = cr.fit(data, valid=data, model="class-ngram", order=1)
+    assert np.mean([one.label == str(at) for at, one in enumerate(model.predict(texts))]) > 0.95
+
+
+def test_a_language_model_predicts_no_labels() -> None:
+    lm = cr.fit(GOOD * 9, model="ngram", order=2, codec="words")
+    with pytest.raises(ChainruleError, match="predicts no labels"):
+        lm.predict("good")
+    with pytest.raises(ChainruleError, match="predicts no symbols"):
+        cr.fit(GOOD * 9, model="cnn", task="next")
+
+
+def test_a_refitted_model_keeps_the_temperature_of_its_twin() -> None:
+    data = {"text": GOOD * 20 + BAD * 20, "label": ["a"] * 60 + ["b"] * 60}
+    judged, refitted = (cr.fit(data, model="bag", refit=again) for again in (False, True))
+    assert judged.head is not None and refitted.head is not None
+    assert judged.head.config.temperature == refitted.head.config.temperature != 1.0
+
+
+def test_figures_are_those_of_the_textbook() -> None:
+    chances = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.4, 0.3], [0.2, 0.2, 0.6]])
+    found = Classified(chances, np.array([0, 1, 0, 2]), ["a", "b", "c"])
+    assert found.accuracy == 0.75
+    assert found.log_loss == pytest.approx(-np.log([0.7, 0.8, 0.3, 0.6]).mean())
+    assert found.confusion.tolist() == [[1, 1, 0], [0, 1, 0], [0, 0, 1]]
+    assert found.macro_f1 == pytest.approx((2 / 3 + 2 / 3 + 1) / 3)
+    assert found.matthews == pytest.approx(0.7, abs=0.01)  # (3*4 - 5) / sqrt((16-6) (16-6))
+    assert found.calibration_error == pytest.approx((0.3 + 0.2 + 0.4 + 0.4) / 4)
+
+
+@pytest.mark.parametrize("true", [0.2, 1.0, 5.0])
+def test_the_temperature_is_found_again(true: float) -> None:
+    rng = np.random.default_rng(0)
+    logits = rng.normal(0, 3, (4000, 3))
+    chances = probabilities(logits, 1.0)
+    answers = (chances.cumsum(1) > rng.random((4000, 1))).argmax(1)
+    assert best_temperature(logits * true, answers) == pytest.approx(true, rel=0.15)
+
+
+def test_evidence_of_a_bag_sums_to_its_score() -> None:
+    import torch
+
+    model = cr.fit({"text": GOOD * 9 + BAD * 9, "label": ["a"] * 27 + ["b"] * 27}, model="bag")
+    body: Any = model.body
+    ids = torch.from_numpy(model.codec.encode(Texts.of(["so good"])).ids).long()[None]
+    hidden, _ = body.read(ids, body.start(1))
+    assert model.head is not None
+    scores = model.head(hidden, ids != 0)[0]
+    assert scores[0] > scores[1]
+    assert hidden[0].sum(0).tolist() == pytest.approx(scores.tolist())

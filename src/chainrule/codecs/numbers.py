@@ -313,9 +313,7 @@ class _Summary:
             changes = level.known(values, lengths)[0]
             self._add(changes[np.abs(changes) <= MOST if level.scaled else ~np.isnan(changes)])
         if not self.count:
-            raise CodecError(
-                "There is no number in the data. The numbers codec needs at least one to learn from."
-            )
+            raise CodecError(_nothing(level))
         return self
 
     def _add(self, values: np.ndarray) -> None:
@@ -330,6 +328,16 @@ class _Summary:
         self.squares += ((values - values.mean()) ** 2).sum() + change**2 * self.count * len(values) / total
         self.mean, self.count = self.mean + change * len(values) / total, total
         self.low, self.high = min(self.low, values.min()), max(self.high, values.max())
+
+
+def _nothing(level: Level) -> str:
+    """Why there is nothing to learn from, and what to do."""
+    if not level.lag:
+        return "There is no number in the data. The numbers codec needs at least one to learn from."
+    return (
+        f"No series of the training part is long enough for differences: each value needs one {level.lag} before it. "
+        "Give longer series, a smaller --difference, or none."
+    )
 
 
 def make_bins(summary: _Summary, config: NumbersConfig, level: Level) -> Bins:

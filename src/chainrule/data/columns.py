@@ -139,7 +139,9 @@ class OneColumn(Columns):
 
     def divided(self, test: bool) -> Division[ByRole]:
         long = self.config.stream or self.config.joined
-        found = divide(self.source, test, position=long, series=self.source.ordered)
+        ordered = self.source.ordered
+        values = ordered or self.config.joined
+        found = divide(self.source, test, position=long, series=ordered, values=values)
         return found.map(lambda part: {self.role: part})
 
 

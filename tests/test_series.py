@@ -285,3 +285,9 @@ def test_a_model_of_some_rows_scores_all_rows(tmp_path: Path) -> None:
     unlabelled.write_text('text\ngood film\n""\n')
     found = list(lm.score_each(unlabelled))
     assert len(found) == 2 and math.isnan(found[1].perplexity) and found[1].blank
+
+
+def test_what_knows_distances_only_is_neither_completed_nor_continued(lm: Bundle) -> None:
+    for use in (lm.complete, lm.generate, lm.next):
+        with pytest.raises(ConfigError, match="chainrule forecast"):
+            use("20, 21, 22")

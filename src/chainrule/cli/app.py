@@ -24,6 +24,7 @@ from chainrule.cli import (
     import_,
     mix,
     models,
+    next,
     rank,
     score,
     show,
@@ -46,6 +47,7 @@ app.command("fit", cls=fit.FitVerb)(fit.fit)
 app.command("score", cls=ReadingVerb)(score.score)
 app.command("generate", cls=generate.GenerateVerb)(generate.generate)
 app.command("complete", cls=Verb)(complete.complete)
+app.command("next", cls=Verb)(next.next_symbol)
 app.command("fill", cls=Verb)(fill.fill)
 app.command("embed", cls=Verb)(embed.embed)
 app.command("rank", cls=rank.RankVerb)(rank.rank)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from chainrule.codecs.base import Codec, HalfTyped
 from chainrule.symbols import EOS, UNK
-from chainrule.use.text import joined, prompt_ids, shown
+from chainrule.use.text import check_writes, joined, prompt_ids, shown
 
 if TYPE_CHECKING:
     from chainrule.bundle import Bundle
@@ -67,6 +67,7 @@ def complete(
     from chainrule.decode.complete import offers
     from chainrule.decode.config import Constraints
 
+    check_writes(bundle.codec)
     known = [prompt_ids(bundle.codec, prompt) for prompt in prompts]
     half = [bundle.codec.half_typed(prompt) for prompt in prompts]
     never = () if unknown else bundle.codec.unwritten

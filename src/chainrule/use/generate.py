@@ -11,7 +11,16 @@ from chainrule.codecs.base import Codec
 from chainrule.decode.config import Constraints, GenerationConfig
 from chainrule.errors import ConfigError
 from chainrule.models.base import LanguageModel
-from chainrule.use.text import following, has_stop, joined, prompt_ids, streamed, texts_of, until
+from chainrule.use.text import (
+    check_writes,
+    following,
+    has_stop,
+    joined,
+    prompt_ids,
+    streamed,
+    texts_of,
+    until,
+)
 
 if TYPE_CHECKING:
     from chainrule.bundle import Bundle
@@ -120,10 +129,7 @@ class _Task:
     @classmethod
     def of(cls, bundle: Bundle, config: GenerationConfig, draft: Bundle | None) -> _Task:
         refuse_draft_for_a_beam(config, draft)
-        if not bundle.codec.writes:
-            raise ConfigError(
-                "This model knows how far values are from a level (--difference), not values. Use: chainrule forecast"
-            )
+        check_writes(bundle.codec)
         if draft is not None and draft.codec.fingerprint() != bundle.codec.fingerprint():
             raise ConfigError("A drafter must share the model's codec. Fit both on the same data and codec.")
         return cls(bundle.codec, bundle.model, None if draft is None else draft.model, config)

@@ -57,11 +57,14 @@ class Candidate:
 
     scored: SequenceScore
     scores: Mapping[str, float]  # that others gave
-    total: float
+    lm: float  # the model's log-probability in the base asked for, times its weight
+    weighted: Mapping[str, float]  # the scores times their weights
+    total: float  # the sum of these
 
     def to_dict(self) -> dict[str, Any]:
         """For scripts."""
-        return {**self.scored.to_dict(), "scores": dict(self.scores), "total": self.total}
+        parts = {"scores": dict(self.scores), "lm": self.lm, "weighted": dict(self.weighted)}
+        return {**self.scored.to_dict(), **parts, "total": self.total}
 
 
 @dataclass(frozen=True)
@@ -128,8 +131,8 @@ def _candidate(
 ) -> Candidate:
     scores = {name: _number(row[name], name, scored.row) for name in weights}
     own = scored.log2prob * math.log(2.0) / math.log(BASES[config.log_base])
-    total = config.lm_weight * own + sum(weight * scores[name] for name, weight in weights.items())
-    return Candidate(scored, scores, total)
+    lm, weighted = config.lm_weight * own, {name: weight * scores[name] for name, weight in weights.items()}
+    return Candidate(scored, scores, lm, weighted, lm + sum(weighted.values()))
 
 
 def _number(cell: str, name: str, row: int) -> float:

@@ -14,6 +14,7 @@ from chainrule.errors import ConfigError
 if TYPE_CHECKING:
     from chainrule.bundle import Bundle
     from chainrule.use.forecast import Forecast, Forecasts
+    from chainrule.use.next import NextSymbols
     from chainrule.use.score import ModelScore, TextScore
 
 KNOWN = 4  # times as many steps of history as are forecast are shown
@@ -118,6 +119,20 @@ def text_html(score: TextScore) -> str:
     between = " " if all(" " not in (one.shown or one.token) for one in score.tokens) else ""
     line = Html(between.join(symbols))
     return str(joined(tag("p", line, style="line-height: 1.8"), Html(score_html(score))))
+
+
+def next_html(found: NextSymbols) -> str:
+    """The most probable next symbols with a bar each."""
+    most = max((one.probability for one in found), default=0.0) or 1.0
+    rows: list[list[object]] = [
+        ["(end)" if one.ends else one.token, f"{one.probability:.2%}", _bar(one.probability / most)]
+        for one in found
+    ]
+    return str(html_table(f"after {found.prompt!r}", [*rows, ["(all others)", f"{found.rest:.2%}", ""]]))
+
+
+def _bar(share: float) -> Html:
+    return tag("div", style=f"background: #0b62c4; height: 0.8em; width: {200 * share:.0f}px")
 
 
 def html_table(caption: str, rows: Iterable[Sequence[object]]) -> Html:

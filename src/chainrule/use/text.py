@@ -40,6 +40,14 @@ def text_of(item: object) -> str:
     return item
 
 
+def check_writes(codec: Codec) -> None:
+    """Refuse to continue a text where symbols are no values of it."""
+    if not codec.writes:
+        raise ConfigError(
+            "This model knows how far values are from a level (--difference), not values. Use: chainrule forecast"
+        )
+
+
 def prompt_ids(codec: Codec, prompt: str) -> list[int]:
     """BOS and the symbols of an unfinished text."""
     ids: list[int] = codec.encode(typed_texts(codec, [prompt])).ids.tolist()

@@ -214,6 +214,9 @@ def test_a_loss_curve_and_models_are_shown_in_notebooks(tmp_path: Path) -> None:
     lm.save(tmp_path / "lm")
     again = cr.load(tmp_path / "lm")
     assert again.history == lm.history and {"step", "train", "valid"} <= set(lm.history[0])
+    steps = [line["step"] for line in lm.history]
+    assert len(steps) >= 20 and steps == sorted(set(steps))  # type: ignore[type-var]
+    assert any(line["valid"] is None for line in lm.history) and lm.history[-1]["valid"] is not None
     again.plot().save(tmp_path / "loss.svg")
     assert (tmp_path / "loss.svg").read_text().startswith("<svg")
     assert "loss" in again._repr_html_() and "\n" not in repr(again)

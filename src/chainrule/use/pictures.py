@@ -69,15 +69,25 @@ def loss_picture(bundle: Bundle) -> Picture:
     return Picture(title, _loss_chart(title, bundle.history))
 
 
+def loss_curve(card: Mapping[str, Any]) -> list[dict[str, float | None]]:
+    """Of a model's card the training loss at even steps, a mean since the one before, and all validations."""
+    points = [{**line, "valid": None} for line in card.get("losses", ())]
+    judged = {line["step"]: dict(line) for line in card.get("history", ())}
+    for step, line in judged.items():  # its own training loss is the mean since the last validation
+        line["train"] = next((one["train"] for one in points if one["step"] >= step), line["train"])
+    lines = [*judged.values(), *(one for one in points if one["step"] not in judged)]
+    return sorted(lines, key=lambda line: float(line["step"]))
+
+
 def _loss_chart(title: str, history: Sequence[Mapping[str, Any]]) -> Html:
     curves = {"training": ("train", "first"), "validation": ("valid", "second")}
-    lines = [
-        Line(
-            name, [(float(one["step"]), float(one[key])) for one in history if math.isfinite(one[key])], kind
-        )
-        for name, (key, kind) in curves.items()
-    ]
+    lines = [Line(name, _points(history, key), kind) for name, (key, kind) in curves.items()]
     return chart(title, "step", "loss, nats per symbol", lines, form=lambda value: f"{value:,.0f}")
+
+
+def _points(history: Sequence[Mapping[str, Any]], key: str) -> list[tuple[float, float]]:
+    known = (one for one in history if one[key] is not None and math.isfinite(one[key]))
+    return [(float(one["step"]), float(one[key])) for one in known]
 
 
 def model_html(bundle: Bundle) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from chainrule.codecs.base import Codec, Texts
 from chainrule.errors import CodecError, ConfigError
@@ -46,6 +47,11 @@ def check_writes(codec: Codec) -> None:
         raise ConfigError(
             "This model knows how far values are from a level (--difference), not values. Use: chainrule forecast"
         )
+
+
+def endless(card: Mapping[str, Any]) -> bool:
+    """Whether a model was trained on a stream (`--stream`): its end is that of a file, and means nothing in a text."""
+    return bool(card.get("reading", {}).get("stream"))
 
 
 def prompt_ids(codec: Codec, prompt: str) -> list[int]:

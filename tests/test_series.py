@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import chainrule as cr
 from chainrule.bundle import Bundle
 from chainrule.cli import main
+from chainrule.data.dataset import prepare
 from chainrule.errors import ConfigError
 from chainrule.seasons import Level, best_level
 from chainrule.use.times import day, moment, times_after
@@ -294,3 +295,31 @@ def test_what_knows_distances_only_is_neither_completed_nor_continued(lm: Bundle
     for use in (lm.complete, lm.generate, lm.next):
         with pytest.raises(ConfigError, match="chainrule forecast"):
             use("20, 21, 22")
+
+
+@pytest.mark.parametrize("difference", ["auto", "7", "0"])
+@pytest.mark.parametrize("sort", [None, "day"])
+def test_levels_do_not_depend_on_the_size_of_blocks(
+    table: Path, monkeypatch: pytest.MonkeyPatch, difference: str, sort: str | None
+) -> None:
+    found = []
+    for block in (1 << 24, 64):
+        for module in ("tables", "lines"):
+            monkeypatch.setattr(f"chainrule.data.{module}.BLOCK", block)
+        monkeypatch.setattr("chainrule.data.streams.CHUNK", block)
+        data = prepare(
+            table, codec="numbers", options={"column": "value", "sort": sort, "difference": difference}
+        )
+        lm = cr.fit(table, codec="numbers", column="value", sort=sort, difference=difference)
+        assert data.valid and data.test
+        ids = [part.main.ids.tolist() for part in (data.train, data.valid, data.test)]
+        figures = [lm.score_file(table).log2prob, *(one.log2prob for one in lm.score_each(table))]
+        found.append((data.codec.bins, ids, figures))
+    [one, other] = found
+    assert (
+        one[0]
+        and other[0]
+        and one[0].edges == other[0].edges
+        and one[1] == other[1]
+        and one[2] == pytest.approx(other[2])
+    )

@@ -32,7 +32,7 @@ from chainrule.data.lines import lines, stream
 from chainrule.data.order import OrderCheck, grouped, telling
 from chainrule.data.paths import FORMATS, FoundFiles, Stamp, find, is_pipe, missing, plain_suffix
 from chainrule.data.room import Spool
-from chainrule.data.rows import trimmed
+from chainrule.data.rows import trimmed, whole_sequences
 from chainrule.data.streams import CHUNK, chunks, compressed, text_lines, utf8
 from chainrule.data.where import Condition
 from chainrule.errors import DataError
@@ -63,6 +63,7 @@ class ReadConfig(Config):
     raw: bool = option(False, "take bytes as they are, for the bytes codec", hidden=True)
     joined: bool = option(False, "all rows of a table are one sequence, for events and numbers", hidden=True)
     gaps: bool = option(False, "an empty cell is a missing value, for numbers", hidden=True)
+    whole: bool = option(False, "no sequence is given in parts, for levels of numbers", hidden=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -88,7 +89,7 @@ class Source:
 
     def __call__(self) -> Iterator[Texts]:
         found = 0
-        for texts in self._blocks():
+        for texts in whole_sequences(self._blocks()) if self.config.whole else self._blocks():
             found += len(texts)
             yield texts
         self.check_unchanged()

@@ -39,8 +39,9 @@ def test_what_is_no_number_is_named_with_file_line_and_column(tmp_path: Path, so
 
 
 def test_a_decimal_comma_is_explained(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"line 5.*'12,5' is no number.*Decimals have a point"):
+    with pytest.raises(DataError, match=r"line 5.*'12,5' is no number.*Decimals have a point") as caught:
         cr.fit(days(tmp_path, {5: '2024-01-04,"12,5"'}), column="sold", codec="numbers")
+    assert "--where" not in str(caught.value)
 
 
 def test_lines_and_lists_that_are_no_numbers_are_named_too(tmp_path: Path) -> None:
@@ -97,8 +98,10 @@ def test_days_that_come_twice_suggest_the_column_that_tells_them_apart(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "shops.csv"
-    rows = [f"{date(2024, 1, 1) + timedelta(at // 2)},{at},{'ns'[at % 2]},{at % 7}" for at in range(80)]
-    path.write_text("\n".join(["day,receipt,shop,sold", *rows]) + "\n")
+    rows = [
+        f"{date(2024, 1, 1) + timedelta(at // 2)},{at},{at % 20},{'ns'[at % 2]},{at % 7}" for at in range(80)
+    ]
+    path.write_text("\n".join(["day,receipt,visits,shop,sold", *rows]) + "\n")
     said = told(path, capsys)
     assert "80 rows come at a moment of another row, such as 2024-01-01" in said
     assert said.count("tell these apart: --group shop\n") == 1

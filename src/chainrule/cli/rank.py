@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -63,6 +64,8 @@ def rank(
     bundle = loaded(model, int8)
     given = [] if candidates == ["-"] else candidates or []
     texts = given or _lines()
+    if len(given) == 1 and Path(given[0]).is_file():
+        output.note(f"{given[0]} is ranked as a text. It is also a file: to rank what is in it, use --file.")
     tell_unknown(bundle, given, output)
     found = bundle.rank(texts)
     lines = [

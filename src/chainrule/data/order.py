@@ -14,6 +14,7 @@ from chainrule.data.room import room
 from chainrule.data.tables import MISSING, RECORD, Located, is_number, symbol
 
 FEWEST = 3  # rows of each series, on average, that a column makes which is worth naming
+MANY = 3  # times as many values as a moment has rows
 
 
 class OrderCheck:
@@ -82,12 +83,16 @@ def kind_of(cell: str) -> str:
 
 
 def telling(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Of several columns those that tell rows of one moment apart, fewest values first; the last cell is the moment."""
+    """Of several columns those that tell rows of one moment apart, fewest values first; the last cell is the moment.
+
+    A column with many more values than a moment has rows does so by chance.
+    """
     found = []
+    most = MANY * max(Counter(row[-1] for row in rows).values(), default=0)
     for place, name in enumerate(names):
         values = {row[place] for row in rows}
         pairs = {(row[place], row[-1]) for row in rows}
-        if len(pairs) == len(rows) and FEWEST * len(values) <= len(rows):
+        if len(pairs) == len(rows) and FEWEST * len(values) <= len(rows) and len(values) <= most:
             found.append((len(values), name))
     return [name for _, name in sorted(found)]
 

@@ -64,7 +64,8 @@ def _told(word: str) -> str:
 
 def _advice(column: str | None, word: str) -> str:
     decimals = "Decimals have a point, and thousands no sign between them. " if COMMA.fullmatch(word) else ""
-    where = f"leave such rows out (--where {f'{column} != {word}'!r}), " if column else ""
+    rows = column and not decimals  # a comma is seldom alone
+    where = f"leave such rows out (--where {f'{column} != {word}'!r}), " if rows else ""
     return (
         f"{decimals}Repair it or leave the value empty, which makes a gap, {where}"
         "or take every value as a symbol: --codec events."

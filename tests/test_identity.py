@@ -196,6 +196,17 @@ def test_the_command_gives_a_line_for_every_line(
     lists = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [one["group"] for one in lists] == ["a", "b"] and len(lists[0]["ranked"]) == 3
     assert main(["rank", str(saved), "--file", str(nbest), *flags]) == 0
-    assert "(blank)" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "(blank)" in told and "id  text" in told
+    assert told.splitlines()[1].split() == ["id", "text", "symbols", "lm", "acoustic", "total"]
+    for one in lists[0]["ranked"]:
+        assert one["lm"] == pytest.approx(one["log2prob"])
+        assert one["weighted"]["acoustic"] == pytest.approx(0.5 * one["scores"]["acoustic"])
+        assert one["total"] == pytest.approx(one["lm"] + one["weighted"]["acoustic"])
+    assert main(["rank", str(saved), str(nbest)]) == 0 and "use --file" in capsys.readouterr().err
+    broken = tmp_path / "broken.csv"
+    broken.write_text("text,acoustic\na,1\nb,none\n")
+    assert main(["rank", str(saved), "--file", str(broken), "--weight", "acoustic=1"]) == 1
+    assert "broken.csv, row 2: a number was expected" in capsys.readouterr().err
     assert main(["rank", str(saved), "a", "--group", "x"]) == 2 and "--file" in capsys.readouterr().err
     assert main(["score", str(saved), "a", "--id", "x"]) == 2 and "--each" in capsys.readouterr().err

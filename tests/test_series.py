@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import chainrule as cr
 from chainrule.bundle import Bundle
 from chainrule.cli import main
+from chainrule.data.dataset import prepare
 from chainrule.errors import ConfigError
 from chainrule.seasons import Level, best_level
 from chainrule.use.times import day, moment, times_after
@@ -214,6 +215,9 @@ def test_a_loss_curve_and_models_are_shown_in_notebooks(tmp_path: Path) -> None:
     lm.save(tmp_path / "lm")
     again = cr.load(tmp_path / "lm")
     assert again.history == lm.history and {"step", "train", "valid"} <= set(lm.history[0])
+    steps = [line["step"] for line in lm.history]
+    assert len(steps) >= 20 and steps == sorted(set(steps))  # type: ignore[type-var]
+    assert any(line["valid"] is None for line in lm.history) and lm.history[-1]["valid"] is not None
     again.plot().save(tmp_path / "loss.svg")
     assert (tmp_path / "loss.svg").read_text().startswith("<svg")
     assert "loss" in again._repr_html_() and "\n" not in repr(again)
@@ -285,3 +289,37 @@ def test_a_model_of_some_rows_scores_all_rows(tmp_path: Path) -> None:
     unlabelled.write_text('text\ngood film\n""\n')
     found = list(lm.score_each(unlabelled))
     assert len(found) == 2 and math.isnan(found[1].perplexity) and found[1].blank
+
+
+def test_what_knows_distances_only_is_neither_completed_nor_continued(lm: Bundle) -> None:
+    for use in (lm.complete, lm.generate, lm.next):
+        with pytest.raises(ConfigError, match="chainrule forecast"):
+            use("20, 21, 22")
+
+
+@pytest.mark.parametrize("difference", ["auto", "7", "0"])
+@pytest.mark.parametrize("sort", [None, "day"])
+def test_levels_do_not_depend_on_the_size_of_blocks(
+    table: Path, monkeypatch: pytest.MonkeyPatch, difference: str, sort: str | None
+) -> None:
+    found = []
+    for block in (1 << 24, 64):
+        for module in ("tables", "lines"):
+            monkeypatch.setattr(f"chainrule.data.{module}.BLOCK", block)
+        monkeypatch.setattr("chainrule.data.streams.CHUNK", block)
+        data = prepare(
+            table, codec="numbers", options={"column": "value", "sort": sort, "difference": difference}
+        )
+        lm = cr.fit(table, codec="numbers", column="value", sort=sort, difference=difference)
+        assert data.valid and data.test
+        ids = [part.main.ids.tolist() for part in (data.train, data.valid, data.test)]
+        figures = [lm.score_file(table).log2prob, *(one.log2prob for one in lm.score_each(table))]
+        found.append((data.codec.bins, ids, figures))
+    [one, other] = found
+    assert (
+        one[0]
+        and other[0]
+        and one[0].edges == other[0].edges
+        and one[1] == other[1]
+        and one[2] == pytest.approx(other[2])
+    )

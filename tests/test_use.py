@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
+import chainrule as cr
 from chainrule.bundle import Bundle
 from chainrule.codecs.base import Texts
 from chainrule.codecs.registry import codec as codec_class
@@ -338,3 +339,17 @@ def test_only_words_are_finished() -> None:
     assert {name for name, found in half.items() if found} == {"words"}
     assert half["words"] and set(fitted().codec.tokens(half["words"].longer)) == {"the", "time", "today"}
     assert fitted().codec.half_typed("what ") is None and fitted().codec.half_typed("") is None
+
+
+@pytest.mark.parametrize("model", ["ngram", "gru"])
+def test_what_was_trained_on_a_stream_never_ends_its_texts(tmp_path: Path, model: str) -> None:
+    book = tmp_path / "book.txt"
+    book.write_text("sun and rain\n" * 12)
+    learning = {"tokens": 2_000, "width": 8} if model == "gru" else {"order": 2}
+    lm = cr.fit(book, model=model, codec="words", stream=True, **learning)
+    ended = lm.next("sun and rain", 100).probabilities[EOS]
+    assert ended > 0  # as the end of a file is scored
+    texts = lm.generate(["sun", "", "rain"] * 10, 25, seed=1)
+    assert all(len(lm.codec.encode(Texts.of([text])).ids) - 2 >= 25 for text in texts)
+    assert len(lm.search("sun", 9, beam=3)[0].continuation.split()) == 9
+    assert not any(one.ends for one in lm.complete("sun and rain", k=5).next)

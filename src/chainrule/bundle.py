@@ -43,7 +43,7 @@ from chainrule.use.generate import Written, generate, stream
 from chainrule.use.generate import settings as generation
 from chainrule.use.nbest import Nbest, NbestConfig, rank_file
 from chainrule.use.next import NextSymbols, next_symbols
-from chainrule.use.pictures import loss_picture, model_html
+from chainrule.use.pictures import loss_curve, loss_picture, model_html
 from chainrule.use.predict import Prediction, predict, predict_each
 from chainrule.use.rank import Ranking, rank
 from chainrule.use.score import DataScore, SequenceScore, TextScore
@@ -181,9 +181,9 @@ class Bundle:
         return next_symbols(self, prompt, k)
 
     @property
-    def history(self) -> list[dict[str, float]]:
-        """The loss curve of the training, a dict a validation: `step`, `train` and `valid`, in nats per symbol."""
-        return list(self.card.get("history", ()))
+    def history(self) -> list[dict[str, float | None]]:
+        """The loss curve of the training: `step`, `train` and `valid` in nats per symbol; None where not judged."""
+        return loss_curve(self.card)
 
     def plot(self) -> Picture:
         """The loss curve as a picture, for a notebook or a file: `lm.plot().save("loss.svg")`."""

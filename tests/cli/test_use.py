@@ -80,6 +80,24 @@ def test_completion_is_for_people_and_scripts(chainrule: Chainrule, lm: Path) ->
     assert "what is the weather" in chainrule("complete", lm, "what is the").out
 
 
+def test_the_next_symbol_is_shown_with_bars_that_grow_with_probability(
+    chainrule: Chainrule, lm: Path
+) -> None:
+    header, *lines, others = chainrule("next", lm, "what is the", "-k", "3").out.splitlines()
+    lengths = [sum(letter in "▏▎▍▌▋▊▉█" for letter in line) for line in lines]
+    assert header.split() == ["next", "probability"] and "(all others)" in others
+    assert len(lines) == 3 and lengths[0] == 30 and lengths == sorted(lengths, reverse=True)
+    found = chainrule("next", lm, "what is the", "-k", "3", "--json").json
+    assert found == load(lm).next("what is the", 3).to_dict()
+
+
+def test_the_next_symbol_shows_itself_in_a_notebook(lm: Path) -> None:
+    found = load(lm).next("what is the", 3)
+    drawn = found._repr_html_()
+    assert drawn.startswith("<table") and drawn.count("width:") == 3 and found.symbols[0].token in drawn
+    assert 0 < found.rest < 1 and "NextSymbols" in repr(found)
+
+
 def test_candidates_are_ranked_from_words_or_lines(
     chainrule: Chainrule, lm: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,8 +15,9 @@ import pyarrow.parquet
 import pytest
 
 from chainrule.codecs.base import UNIT
-from chainrule.data import lines, tables
+from chainrule.data import lines
 from chainrule.data.dataset import prepare
+from chainrule.data.order import position
 from chainrule.data.sources import ReadConfig, read
 from chainrule.errors import ConfigError, DataError
 
@@ -267,7 +268,7 @@ def test_a_full_disk_under_grouped_events_names_the_folder(
         base.execute("pragma max_page_count = 4")
         return base
 
-    monkeypatch.setattr("chainrule.data.tables.sqlite3.connect", small)
+    monkeypatch.setattr("chainrule.data.order.sqlite3.connect", small)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     path = file(tmp_path, "e,g\n" + "event number one,1\n" * 9999, "a.csv")
     with pytest.raises(DataError, match=rf"{tmp_path} \(database or disk is full\).*set TMPDIR"):
@@ -297,9 +298,7 @@ def test_time_stamps_of_nineteen_digits_are_sorted_exactly(tmp_path: Path) -> No
     stamps = "".join(f"{first + place},{place}\n" for place in (2, 0, 1))
     path = file(tmp_path, f"t,e\n{stamps}", "events.csv")
     assert items(path, column="e", sort="t") == [UNIT.join("012")]
-    assert (
-        tables.position(str(10**30)) == 1e30 and tables.position("x") == "x" and tables.position("1.5") == 1.5
-    )
+    assert position(str(10**30)) == 1e30 and position("x") == "x" and position("1.5") == 1.5
 
 
 def test_texts_are_not_taken_for_events(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from chainrule.models.lstm import Lstm, LstmConfig
 from chainrule.symbols import BOS, EOS, FIRST, PAD
 from chainrule.tasks.next import Next
 from chainrule.train.config import TrainConfig
+from chainrule.train.losses import LossPoints
 from chainrule.train.optimizer import AdamW
 from chainrule.train.schedule import PROBE, duration
 from chainrule.train.trainer import Trainer
@@ -169,6 +170,26 @@ def test_streams_read_every_symbol_once_and_in_order() -> None:
     assert rows[0].ravel().tolist() == data.ids[: 3 * streams.length].tolist()
     assert BOS not in streams.batch(0, 1).targets
     assert [streams.batch(0, i).continues for i in range(3)] == [False, True, True]
+
+
+def test_in_a_single_stream_every_row_reads_bos_now_and_then_and_targets_stay() -> None:
+    ids = np.array([BOS, *range(FIRST, FIRST + 60), EOS], np.int32)
+    plain, single = (Streams(ids, 3, 5, single=one) for one in (False, True))
+    pairs = [(plain.batch(0, at), single.batch(0, at)) for at in range(len(plain))]
+    assert all(np.array_equal(one.targets, other.targets) for one, other in pairs)
+    assert all(np.array_equal(one.tokens[:, 1:], other.tokens[:, 1:]) for one, other in pairs)
+    opened = [np.flatnonzero(other.tokens[:, 0] == BOS).tolist() for _, other in pairs]
+    assert opened == [[0, 1, 2], [1], [2], [0]][: len(pairs)]
+
+
+def test_losses_are_means_over_equally_many_steps() -> None:
+    found = LossPoints()
+    for step in range(1, 1001):
+        found.add(step, 2.0 * step, 2)
+    assert 32 <= len(found.points) <= 64 and found.every == 16
+    steps = [line["step"] for line in found.lines()]
+    assert steps == [*range(16, 1001, 16), 1000] and sum(count for *_, count in found.points) == 2000
+    assert found.lines()[1]["train"] == pytest.approx(np.mean(range(17, 33)))
 
 
 def test_buckets_read_every_symbol_once() -> None:

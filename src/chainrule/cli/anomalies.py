@@ -52,6 +52,8 @@ def anomalies(
         raise ConfigError(f"-k says how many to show, 1 or more, not {k}.")
     output = Printer(json, quiet, verbose)
     found = found_in(loaded(model, int8), named(data), typed(context), id)
+    for note in found.notes:
+        output.note(note)
     if each:
         for one in found.in_order:
             print(encoded(one.to_dict()) if json else "\t".join(_cells(one, one.probability is None)))

@@ -25,6 +25,7 @@ from chainrule.cli import (
     import_,
     mix,
     models,
+    next,
     predict,
     rank,
     score,
@@ -48,6 +49,7 @@ app.command("fit", cls=fit.FitVerb)(fit.fit)
 app.command("score", cls=ReadingVerb)(score.score)
 app.command("generate", cls=generate.GenerateVerb)(generate.generate)
 app.command("complete", cls=Verb)(complete.complete)
+app.command("next", cls=Verb)(next.next_symbol)
 app.command("fill", cls=Verb)(fill.fill)
 app.command("embed", cls=Verb)(embed.embed)
 app.command("predict", cls=predict.PredictVerb)(predict.predict)

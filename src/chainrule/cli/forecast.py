@@ -62,6 +62,8 @@ def forecast(
     _check(out, force)
     config, reading = parted(options, ForecastConfig)
     found = forecasts(loaded(model, int8), data and named(data), config, reading)
+    for note in found.notes:
+        output.note(note)
     if out is not None:
         _write(found, out)
         output.note(f"written to {out}")

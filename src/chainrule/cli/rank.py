@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -50,7 +51,8 @@ def rank(
     """Rerank candidates, the most probable first.
 
     As for the hypotheses (n-best lists) of a speech recogniser: texts, lines of standard input, or a table with
-    --file, --group, --id and --weight; with --json a line of JSON for each list.
+    --file, --group, --id and --weight; with --json a line of JSON for each list. lm and the columns of --weight are
+    told times their weights; their sum is the total.
     """
     output, options = Printer(json, quiet, verbose), typed(context)
     if file is not None:
@@ -62,6 +64,8 @@ def rank(
     bundle = loaded(model, int8)
     given = [] if candidates == ["-"] else candidates or []
     texts = given or _lines()
+    if len(given) == 1 and Path(given[0]).is_file():
+        output.note(f"{given[0]} is ranked as a text. It is also a file: to rank what is in it, use --file.")
     tell_unknown(bundle, given, output)
     found = bundle.rank(texts)
     lines = [
@@ -89,9 +93,11 @@ def _rank_file(bundle: Bundle, source: str, options: Mapping[str, Any], output: 
             continue
         if found.group is not None:
             print(f"{found.group}:")
-        print(table(["id", "text", "total"], [_row(one) for one in found.ranked], left=2), end="\n\n")
+        header = ["id", "text", "symbols", "lm", *found.ranked[0].weighted, "total"]
+        print(table(header, [_row(one) for one in found.ranked], left=2), end="\n\n")
 
 
 def _row(one: Candidate) -> list[str]:
     name = str(one.scored.row) if one.scored.id is None else one.scored.id
-    return [name, one.scored.text or "(blank)", number(one.total)]
+    figures = (one.scored.symbols, one.lm, *one.weighted.values(), one.total)
+    return [name, one.scored.text or "(blank)", *map(number, figures)]

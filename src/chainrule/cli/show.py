@@ -78,6 +78,7 @@ def _with_unit(card: dict[str, Any], unit: str) -> dict[str, Any]:
     told, training, history = dict(card), card.get("training", {}), card.get("history")
     if "best" in training:
         told["training"] = training | {"best": f"{number(training['best'])} {unit}"}
+    told.pop("losses", None)  # of training, many lines
     if history:
         first, last = (number(line["valid"]) for line in (history[0], history[-1]))
         told["history"] = f"{len(history)} validations, {first} to {last} {unit} (all of them: --json)"

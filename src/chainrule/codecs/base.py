@@ -18,7 +18,7 @@ from chainrule.errors import CodecError
 from chainrule.symbols import BOS, FIRST, MASK, PAD, SPECIALS, UNK
 
 if TYPE_CHECKING:
-    from chainrule.codecs.numbers import Bins
+    from chainrule.codecs.bins import Bins
 
 
 @dataclass(frozen=True)
@@ -197,6 +197,11 @@ class Codec(ABC):
         """
         found: np.ndarray = np.log2(chances[np.arange(len(ids)), ids])
         return found
+
+    @classmethod
+    def reads_whole(cls, config: CodecConfig) -> bool:
+        """Whether the ids of a sequence depend on all that came before, so that it must not be given in parts."""
+        return False
 
     def missing(self, ids: np.ndarray) -> int:
         """How many values are missing among these whole sequences."""

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self
 
 import numpy as np
 
 from chainrule.codecs.base import UNIT, Blocks, CodecConfig, Encoded, Texts, check_id
+from chainrule.codecs.bins import Bins, make_bins
 from chainrule.codecs.registry import register
 from chainrule.codecs.typed import CommaSeparated
 from chainrule.codecs.vocabulary import read_facts
@@ -28,7 +29,6 @@ FILE = "bins.json"
 LARGEST = 1e150  # squares of values must be finite
 MISSING = frozenset(b"nan -nan na n/a #n/a #na <na> null none".split())  # in lower case, as pandas reads them
 MOST = 50.0  # scales: changes beyond that make no bins
-FAR = 0.5  # of the width of all bins but the outermost: values so far beyond these have bins of their own
 SAMPLE = 1 << 22  # most values kept for finding quantiles; beyond, every second one is dropped
 
 
@@ -55,24 +55,6 @@ class NumbersConfig(CodecConfig):
         plain = str(self.difference)
         if plain != "auto" and not (plain.isascii() and plain.isdigit() and len(plain) <= 6):
             raise ConfigError(f"--difference is auto or a number from 0 to 999999, not {plain!r}.")
-
-
-@dataclass(frozen=True)
-class Bins:
-    """Where each bin begins, what value stands for it, and the scale of the data."""
-
-    edges: tuple[float, ...]  # bins + 1, rising; bin i is [edges[i], edges[i + 1])
-    values: tuple[float, ...]  # bins
-    mean: float
-    deviation: float
-    lag: int = 0  # values are distances from the level this many steps before
-    weight: float = 1.0  # of the last value in that level
-    scaled: bool = False  # in units of their own mean
-
-    @property
-    def level(self) -> Level:
-        """What is taken from a value before it is put into a bin."""
-        return Level(self.lag, self.weight, self.scaled)
 
 
 @register("numbers")
@@ -130,10 +112,15 @@ class Numbers(CommaSeparated):
         return (PAD, BOS, UNK, MASK)
 
     @classmethod
+    def reads_whole(cls, config: CodecConfig) -> bool:
+        assert isinstance(config, NumbersConfig)
+        return str(config.difference) != "0"  # a level begins with its sequence
+
+    @classmethod
     def learn(cls, blocks: Blocks, config: CodecConfig) -> Self:
         assert isinstance(config, NumbersConfig)
         level = found_level(blocks) if config.difference == "auto" else Level(int(config.difference))
-        return cls(config, make_bins(_Summary().read(blocks, level), config, level))
+        return cls(config, make_bins(Summary().read(blocks, level), config, level))
 
     def encode(self, texts: Texts) -> Encoded:
         values, lengths = parse(texts)
@@ -296,10 +283,11 @@ def found_level(blocks: Blocks) -> Level:
             break
     if not size:
         return Level()
-    return best_level(np.concatenate(values), np.concatenate(lengths))
+    ends = np.minimum(np.cumsum(np.concatenate(lengths)), SAMPLE)
+    return best_level(np.concatenate(values)[:SAMPLE], np.diff(ends, prepend=0))
 
 
-class _Summary:
+class Summary:
     """One pass over values: count, mean, spread, range, and an evenly thinned sample."""
 
     def __init__(self) -> None:
@@ -307,15 +295,13 @@ class _Summary:
         self.low, self.high = np.inf, -np.inf
         self.sample = np.empty(0)
 
-    def read(self, blocks: Blocks, level: Level) -> _Summary:
+    def read(self, blocks: Blocks, level: Level) -> Summary:
         for texts in blocks():
             values, lengths = parse(texts)
             changes = level.known(values, lengths)[0]
             self._add(changes[np.abs(changes) <= MOST if level.scaled else ~np.isnan(changes)])
         if not self.count:
-            raise CodecError(
-                "There is no number in the data. The numbers codec needs at least one to learn from."
-            )
+            raise CodecError(_nothing(level))
         return self
 
     def _add(self, values: np.ndarray) -> None:
@@ -332,47 +318,14 @@ class _Summary:
         self.low, self.high = min(self.low, values.min()), max(self.high, values.max())
 
 
-def make_bins(summary: _Summary, config: NumbersConfig, level: Level) -> Bins:
-    """Edges and central values; with no more distinct values than bins, every value has a bin of its own."""
-    distinct = np.unique(np.concatenate([summary.sample, [summary.low, summary.high]]))
-    if len(distinct) <= config.bins and config.how == "quantile":
-        middles = distinct[:-1] / 2 + distinct[1:] / 2
-        edges, values = np.concatenate([distinct[:1], middles, distinct[-1:]]), distinct
-    else:
-        edges = _edges(summary, config)
-        low, high = edges[:-1], edges[1:]
-        values = np.clip(low / 2 + high / 2, low, high)  # half of the tiniest float is zero
-    deviation = float(np.sqrt(summary.squares / summary.count)) or 1.0
-    rounded = tuple(_rounded(*triple) for triple in zip(edges, values, edges[1:], strict=False))
-    return Bins(tuple(edges.tolist()), rounded, float(summary.mean), deviation, *astuple(level))
-
-
-def _edges(summary: _Summary, config: NumbersConfig) -> np.ndarray:
-    if config.how == "uniform":
-        edges = np.linspace(summary.low, summary.high, config.bins + 1)
-    else:
-        edges = np.quantile(summary.sample, np.linspace(0, 1, config.bins + 1))
-        edges[0], edges[-1] = summary.low, summary.high
-        edges = _with_tails(np.unique(edges))
-    edges = np.unique(edges)
-    return edges if len(edges) > 1 else np.repeat(edges, 2)
-
-
-def _with_tails(edges: np.ndarray) -> np.ndarray:
-    """What lies far out has bins of its own, so that it surprises: else it would be in one bin with ordinary values."""
-    if len(edges) < 4:
-        return edges
-    far = FAR * (edges[-2] - edges[1])
-    low, high = edges[1] - far, edges[-2] + far
-    return np.concatenate(
-        [edges[:1], [low] * int(edges[0] < low), edges[1:-1], [high] * int(high < edges[-1]), edges[-1:]]
+def _nothing(level: Level) -> str:
+    """Why there is nothing to learn from, and what to do."""
+    if not level.lag:
+        return "There is no number in the data. The numbers codec needs at least one to learn from."
+    return (
+        f"No series of the training part is long enough for differences: each value needs one {level.lag} before it. "
+        "Give longer series, a smaller --difference, or none."
     )
-
-
-def _rounded(low: float, value: float, high: float) -> float:
-    """The value in six digits if it stays well inside its bin: people will read it."""
-    short = float(f"{value:.6g}")
-    return short if low < short < high else float(value)
 
 
 def written(value: float) -> str:

@@ -88,7 +88,8 @@ class Streams:
     """Running text in `rows` parallel streams, `window` symbols at a time.
 
     Every epoch begins somewhere else, so that windows are not cut at the same places again. `restarts`: every window is
-    read as if it were the beginning, by models that can hold no more than that.
+    read as if it were the beginning, by models that can hold no more than that. `single`: they are one sequence, so
+    BOS would be read once in an epoch; as prompts begin with it, it stands for a few other symbols, too.
     """
 
     ids: np.ndarray
@@ -96,6 +97,7 @@ class Streams:
     window: int
     seed: int = 0
     restarts: bool = False
+    single: bool = False
 
     @property
     def length(self) -> int:
@@ -114,7 +116,14 @@ class Streams:
         targets = np.where(ids[:, 1:] == BOS, PAD, ids[:, 1:])
         if self.restarts:
             ids[:, 0] = BOS
+        elif self.single:
+            ids[:, 0] = np.where(self._opening(number), BOS, ids[:, 0])
         return Batch(ids[:, :-1], targets, continues=number > 0 and not self.restarts)
+
+    def _opening(self, number: int) -> np.ndarray:
+        """Which rows (B,) read BOS for their first symbol: all at the beginning, then one after another."""
+        turn: np.ndarray = np.arange(self.rows) == number % self.rows
+        return turn | (number == 0)
 
 
 class Buckets:
@@ -184,5 +193,6 @@ def next_batches(
     """
     if stateful or corpus.sequences == 1:
         rows = max(1, min(rows, (len(corpus.ids) - 1) // 2))
-        return Streams(corpus.ids, rows, min(window, context or window), seed, context is not None)
+        single = corpus.sequences == 1
+        return Streams(corpus.ids, rows, min(window, context or window), seed, context is not None, single)
     return Buckets(corpus, rows * window, context or LONGEST * window, seed, None if context else window)

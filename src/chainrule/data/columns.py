@@ -129,9 +129,11 @@ class OneColumn(Columns):
         return self.source.frame.choice if self.source.frame else None
 
     def suited(self, roles: Mapping[str, Role]) -> Self:
-        kind = kind_of(roles[self.role])
-        joined = kind.joins_rows and not self.source.ordered
-        config = replace(self.config, raw=kind.reads_bytes, joined=joined, gaps=kind.keeps_gaps)
+        role = roles[self.role]
+        kind, ordered = kind_of(role), self.source.ordered
+        whole = kind.reads_whole(kind.Config.from_values(role.settings))
+        joined = kind.joins_rows and not ordered
+        config = replace(self.config, raw=kind.reads_bytes, joined=joined, gaps=kind.keeps_gaps, whole=whole)
         return replace(self, source=replace(self.source, config=config))
 
     def whole(self) -> ByRole:
@@ -139,7 +141,9 @@ class OneColumn(Columns):
 
     def divided(self, test: bool) -> Division[ByRole]:
         long = self.config.stream or self.config.joined
-        found = divide(self.source, test, position=long, series=self.source.ordered)
+        ordered = self.source.ordered
+        values = ordered or self.config.joined
+        found = divide(self.source, test, position=long, series=ordered, values=values)
         return found.map(lambda part: {self.role: part})
 
 

@@ -46,12 +46,13 @@ class Table:
         for row in zip(*(self.column(name) for name in self.names), strict=True):
             yield dict(zip(self.names, row, strict=True))
 
-    def cells(self, columns: Sequence[str | None], lists: bool) -> Iterator[tables.Cells]:
+    def cells(self, columns: Sequence[str | None], lists: bool) -> Iterator[tables.Located]:
         """The named columns of every row, as text."""
         names = [tables.column_of(self.name, one, self.names) for one in columns]
         values = tables.CellReader(lists)
         for number, row in enumerate(zip(*(self.column(name) for name in names), strict=True), 1):
-            yield values.cells(f"{self.name}, row {number}", names, row)
+            where = f"{self.name}, row {number}"
+            yield where, values.cells(where, names, row)
 
 
 class _Lazily(dict[str, list[Any]]):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from chainrule.codecs.base import Texts
-from chainrule.data.rows import trimmed
+from chainrule.data.rows import trimmed, whole_sequences
 from chainrule.data.sources import Source
 from chainrule.errors import ConfigError
 
@@ -67,20 +67,3 @@ def _sequences(source: Source) -> Iterator[Numbered]:
     for texts in whole_sequences(source()):
         yield from parts(texts, None, first)
         first += len(texts)
-
-
-def whole_sequences(blocks: Iterator[Texts]) -> Iterator[Texts]:
-    """The same sequences in blocks that cut none of them; one spread over several blocks is put together."""
-    held = b""
-    for texts in blocks:
-        inside = np.ones(len(texts), np.bool_)
-        if len(texts) and not texts.opens:
-            inside[0] = False
-            held += next(iter(texts))
-            if len(texts) > 1 or texts.closes:
-                yield Texts.of([held])
-                held = b""
-        if len(texts) and not texts.closes and inside[-1]:
-            inside[-1] = False
-            held = texts.data[texts.starts[-1] : texts.ends[-1]].tobytes()
-        yield Texts(texts.data, texts.starts[inside], texts.ends[inside])

@@ -1,12 +1,14 @@
-"""The error for a full disk: temporary files need room."""
+"""Temporary files, and the error for a full disk: they need room."""
 
 from __future__ import annotations
 
 import os
 import sqlite3
 import tempfile
-from collections.abc import Iterator
+import weakref
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from chainrule.errors import DataError
 from chainrule.store.files import FULL
@@ -36,3 +38,16 @@ def _advice(folder: str, reason: str) -> DataError:
         f"A temporary file could not be written in {folder} ({reason}). "
         "Free some space there, or set TMPDIR to a folder with more room."
     )
+
+
+class Spool:
+    """A temporary file for data that cannot be read twice; removed when nobody needs it any more."""
+
+    def __init__(self, name: str, parts: Iterable[bytes]) -> None:
+        with room():
+            handle, path = tempfile.mkstemp(prefix="chainrule-")
+        self.name, self.path = name, Path(path)  # `name` is where the data come from
+        self._end = weakref.finalize(self, self.path.unlink, missing_ok=True)
+        with room(), os.fdopen(handle, "wb") as file:
+            for part in parts:
+                file.write(part)

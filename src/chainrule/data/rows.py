@@ -165,3 +165,20 @@ def without_blanks(rows: Rows, empty: Sequence[str]) -> Rows:
         keep &= np.bool_(role in empty) | ~blank
         columns[role] = replace(texts, ends=np.where(blank, texts.starts, texts.ends))
     return Rows(columns).only(keep, int(np.count_nonzero(~keep)))
+
+
+def whole_sequences(blocks: Iterable[Texts]) -> Iterator[Texts]:
+    """The same sequences in blocks that cut none of them; one spread over several blocks is put together."""
+    held: list[bytes] = []
+    for texts in blocks:
+        inside = np.ones(len(texts), np.bool_)
+        if len(texts) and not texts.opens:
+            inside[0] = False
+            held.append(texts.data[texts.starts[0] : texts.ends[0]].tobytes())
+            if len(texts) > 1 or texts.closes:
+                yield Texts.of([b"".join(held)])
+                held = []
+        if len(texts) and not texts.closes and inside[-1]:
+            inside[-1] = False
+            held = [texts.data[texts.starts[-1] : texts.ends[-1]].tobytes()]
+        yield Texts(texts.data, texts.starts[inside], texts.ends[inside], skipped=texts.skipped)

@@ -14,13 +14,12 @@ import hashlib
 import json
 import os
 import sys
-import tempfile
-import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any, Union
 
@@ -30,15 +29,17 @@ from chainrule.data import tables
 from chainrule.data.conllu import sentences
 from chainrule.data.given import Table, from_python, names_files
 from chainrule.data.lines import lines, stream
+from chainrule.data.order import OrderCheck, grouped, telling
 from chainrule.data.paths import FORMATS, FoundFiles, Stamp, find, is_pipe, missing, plain_suffix
-from chainrule.data.room import room
-from chainrule.data.rows import trimmed
+from chainrule.data.room import Spool
+from chainrule.data.rows import trimmed, whole_sequences
 from chainrule.data.streams import CHUNK, chunks, compressed, text_lines, utf8
 from chainrule.data.where import Condition
 from chainrule.errors import DataError
 
 TABLES = ("jsonl", "csv", "tsv", "parquet")
-READING = 5  # to be raised whenever the same files come to give other sequences: what is cached is then old
+FIRST_ROWS = 10_000  # looked at to find columns that tell series apart
+READING = 6  # to be raised whenever the same files come to give other sequences: what is cached is then old
 
 Given = Union[str, os.PathLike[str], Iterable[Any], "Source", Table]  # and frames, which no type describes
 
@@ -62,6 +63,7 @@ class ReadConfig(Config):
     raw: bool = option(False, "take bytes as they are, for the bytes codec", hidden=True)
     joined: bool = option(False, "all rows of a table are one sequence, for events and numbers", hidden=True)
     gaps: bool = option(False, "an empty cell is a missing value, for numbers", hidden=True)
+    whole: bool = option(False, "no sequence is given in parts, for levels of numbers", hidden=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -87,7 +89,7 @@ class Source:
 
     def __call__(self) -> Iterator[Texts]:
         found = 0
-        for texts in self._blocks():
+        for texts in whole_sequences(self._blocks()) if self.config.whole else self._blocks():
             found += len(texts)
             yield texts
         self.check_unchanged()
@@ -107,7 +109,7 @@ class Source:
     def _blocks(self) -> Iterator[Texts]:
         self._check_conditions()
         if self.items:
-            yield from tables.sequences(self.items)
+            yield from self._numbers(tables.sequences(self.items), self.name, "sequence")
         elif self.ordered:
             yield from self._grouped()
         elif self.frame:
@@ -148,7 +150,8 @@ class Source:
         kinds = Counter(self.kind(path) for path in self.files)
         counted = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items())
         mixed = (f"the files are of different formats: {counted}",) if len(kinds) > 1 else ()
-        return (*self.remarks, *mixed, *self._table_notes())
+        order = self._events[1] if self.ordered else ()
+        return (*self.remarks, *mixed, *self._table_notes(), *order)
 
     def _table_notes(self) -> Iterator[str]:
         """How the first table is read."""
@@ -179,12 +182,21 @@ class Source:
         kind = self.kind(path)
         if kind == "text":
             reader = stream if self.config.stream else lines
-            yield from reader(self._flow(path), strip=not self.config.raw)
+            found = reader(self._flow(path), strip=not self.config.raw)
+            yield from self._numbers(found, self.label(path), "line")
         elif kind == "conllu":
-            found = sentences(self.label(path), self._lines(path), [self.config.column])
-            yield from tables.sequences(words for (words,) in found)
+            words = sentences(self.label(path), self._lines(path), [self.config.column])
+            yield from tables.sequences(one for (one,) in words)
         else:
             yield from self._sequences(self._cells(path, [self.config.column], lists=True))
+
+    def _numbers(self, texts: Iterator[Texts], name: str, what: str) -> Iterator[Texts]:
+        """Lines as they are; where they must be numbers, what is none is refused with its place."""
+        if not self.config.gaps:
+            return texts
+        from chainrule.data.values import checked_texts
+
+        return checked_texts(texts, name, what)
 
     def _sequences(self, cells: Iterator[tables.Cells]) -> Iterator[Texts]:
         """Rows of a table: each a sequence, or all of them one."""
@@ -221,21 +233,36 @@ class Source:
     def _frame_cells(
         self, frame: Table, columns: Sequence[str | None], lists: bool
     ) -> Iterator[tables.Cells]:
+        return (cells for _, cells in self._frame_rows(frame, columns, lists))
+
+    def _frame_rows(
+        self, frame: Table, columns: Sequence[str | None], lists: bool
+    ) -> Iterator[tables.Located]:
         return self._wanted(columns, lambda named: frame.cells(named, lists))
 
-    def _cells(self, path: Path, columns: list[str | None], lists: bool) -> Iterator[tables.Cells]:
+    def _cells(self, path: Path, columns: Sequence[str | None], lists: bool) -> Iterator[tables.Cells]:
+        return (cells for _, cells in self._rows(path, columns, lists))
+
+    def _rows(self, path: Path, columns: Sequence[str | None], lists: bool) -> Iterator[tables.Located]:
         return self._wanted(columns, lambda named: self._all_cells(path, named, lists))
 
     def _wanted(
-        self, columns: Sequence[str | None], read: Callable[[list[str | None]], Iterator[tables.Cells]]
-    ) -> Iterator[tables.Cells]:
+        self, columns: Sequence[str | None], read: Callable[[list[str | None]], Iterator[tables.Located]]
+    ) -> Iterator[tables.Located]:
         """The rows that fulfil all conditions, whose columns are read beside the others."""
         conditions, count = self.config.conditions(), len(columns)
-        for row in read([*columns, *(one.column for one in conditions)]):
-            if all(one.holds(cell) for one, cell in zip(conditions, row[count:], strict=True)):
-                yield row[:count]
+        rows = (
+            (where, row[:count])
+            for where, row in read([*columns, *(one.column for one in conditions)])
+            if all(one.holds(cell) for one, cell in zip(conditions, row[count:], strict=True))
+        )
+        if not self.config.gaps:
+            return rows
+        from chainrule.data.values import checked_cells
 
-    def _all_cells(self, path: Path, columns: list[str | None], lists: bool) -> Iterator[tables.Cells]:
+        return checked_cells(rows, self.config.column)
+
+    def _all_cells(self, path: Path, columns: list[str | None], lists: bool) -> Iterator[tables.Located]:
         kind, name = self.kind(path), self.label(path)
         if kind == "parquet":
             with self._unpacked(path) as plain:
@@ -261,17 +288,37 @@ class Source:
         yield spool.path if spool else path
 
     def _grouped(self) -> Iterator[Texts]:
-        flow = chunks(self._events.path, self.name)
+        flow = chunks(self._events[0].path, self.name)
         return lines(flow, newline=tables.RECORD.encode(), strip=False)
 
     @cached_property
-    def _events(self) -> Spool:
-        """Grouped events in a temporary file, sorted once for all passes."""
+    def _events(self) -> tuple[Spool, tuple[str, ...]]:
+        """Grouped events in a temporary file, sorted once for all passes, and what is odd about their order."""
         group, sort = self.config.group, self.config.sort
         columns = [self.config.column, *(name for name in (group, sort) if name)]
-        found = [self._cells(path, columns, lists=False) for path in self.files]
-        found += [self._frame_cells(self.frame, columns, lists=False)] if self.frame else []
-        return Spool(self.name, tables.grouped(found, bool(group), bool(sort), self.config.gaps))
+        found = [self._rows(path, columns, lists=False) for path in self.files]
+        found += [self._frame_rows(self.frame, columns, lists=False)] if self.frame else []
+        order = OrderCheck(sort) if sort else None
+        spool = Spool(self.name, grouped(found, bool(group), self.config.gaps, order))
+        return spool, () if order is None else tuple(order.notes(self.telling() if order.twice else ()))
+
+    def telling(self) -> list[str]:
+        """Columns that tell rows of the same moment apart, judged by the first rows: groups they may be."""
+        plain = replace(self, config=replace(self.config, gaps=False))
+        taken, sort = (self.config.column, self.config.sort), self.config.sort
+        names = [name for name in self._names() if name not in taken]
+        try:
+            if self.frame:
+                rows = plain._frame_cells(self.frame, [*names, sort], lists=True)
+            else:
+                rows = plain._cells(self.files[0], [*names, sort], lists=True)
+            return telling(names, list(islice(rows, FIRST_ROWS)))
+        except DataError:  # a cell that is no text
+            return []
+
+    def _names(self) -> Sequence[str]:
+        """Of the columns of the first table."""
+        return self.frame.names if self.frame else self._header(self.files[0])[0]
 
     @cached_property
     def fingerprint(self) -> str:
@@ -290,19 +337,6 @@ class Source:
                 raise DataError(f"{self.label(path)} cannot be read: {error.strerror}.") from error
         self.check_unchanged()
         return digest.hexdigest()
-
-
-class Spool:
-    """A temporary file for data that cannot be read twice; removed when nobody needs it any more."""
-
-    def __init__(self, name: str, parts: Iterable[bytes]) -> None:
-        with room():
-            handle, path = tempfile.mkstemp(prefix="chainrule-")
-        self.name, self.path = name, Path(path)  # `name` is where the data come from
-        self._end = weakref.finalize(self, self.path.unlink, missing_ok=True)
-        with room(), os.fdopen(handle, "wb") as file:
-            for part in parts:
-                file.write(part)
 
 
 def read(given: Given, config: ReadConfig | None = None) -> Source:

@@ -91,15 +91,15 @@ def _why(size: int, test: bool) -> str:
 
 
 def divide(
-    blocks: Blocks, test: bool = True, position: bool = False, series: bool = False
+    blocks: Blocks, test: bool = True, position: bool = False, series: bool = False, values: bool = False
 ) -> Division[Blocks]:
     """Divide data into train, valid and, unless it is not wanted, test.
 
     `position`: they are one long stream, not many sequences. `series`: sequences are of events, and where they are few
-    and long the end of each is held out.
+    and long the end of each is held out. `values`: symbols are whole values, which are never cut.
     """
     if position or _single(blocks):
-        return _by_position(blocks, test)
+        return _by_position(blocks, test, values)
     if series and (few := _few_long(blocks)):
         return _each_by_position(few, test)
     found = divide_rows(lambda: (Rows({TEXT: texts}) for texts in blocks()), test)
@@ -310,12 +310,12 @@ def _cut(texts: Texts, place: int) -> tuple[Texts, Texts]:
     return texts.divided(sequence, int(texts.starts[sequence]) + into)
 
 
-def _by_position(blocks: Blocks, test: bool) -> Division[Blocks]:
+def _by_position(blocks: Blocks, test: bool, values: bool) -> Division[Blocks]:
     total = sum(int((texts.ends - texts.starts).sum()) for texts in blocks())
     share = held_share(total)
     last = share if test else 0.0
     if total <= WINDOW:
-        first, second = _small_places(blocks, (share, last), total)
+        first, second = _small_places(blocks, (share, last), total, values)
     else:
         wanted = int(total * (1 - share - last)), int(total * (1 - last))
         first, second = (_good_place(blocks, place, total) for place in wanted)
@@ -353,19 +353,21 @@ def _place_in(texts: Texts, wanted: int) -> int:
     return before + cut_before(texts.data, begin, end, None) - start
 
 
-def _small_places(blocks: Blocks, shares: tuple[float, float], total: int) -> tuple[int, int]:
+def _small_places(blocks: Blocks, shares: tuple[float, float], total: int, values: bool) -> tuple[int, int]:
     """Places that leave something for every part, if there are symbols enough."""
     data = np.concatenate([np.frombuffer(sequence, np.uint8) for texts in blocks() for sequence in texts])
-    for marks in (UNITS, SPACES):
-        inner = marks[data]
-        places = 1 + np.flatnonzero(inner[1:] & ~inner[:-1])
-        places = places[[bool((~inner[place:]).any()) for place in places]]
-        if len(places) >= 2:
-            break
-    else:
+    places = _ends((UNITS if UNITS[data].any() else SPACES)[data])
+    if len(places) < 2 and not values and not UNITS[data].any():
         places = 1 + np.flatnonzero((data[1:] & 0xC0) != 0x80)
     symbols = len(places) + 1
     last = max(1, round(shares[1] * symbols)) if shares[1] and symbols > 2 else 0
     middle = max(1, round(shares[0] * symbols)) if shares[0] and symbols > 1 else 0
     ends = [*places.tolist(), total]
     return ends[symbols - last - middle - 1], ends[symbols - last - 1]
+
+
+def _ends(inner: np.ndarray) -> np.ndarray:
+    """Places before separators (bytes,) bool that end a symbol and have another behind them."""
+    places = 1 + np.flatnonzero(inner[1:] & ~inner[:-1])
+    found: np.ndarray = places[[bool((~inner[place:]).any()) for place in places]]
+    return found

@@ -7,18 +7,15 @@ import difflib
 import json
 import re
 import reprlib
-import sqlite3
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
-from itertools import chain, groupby
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from chainrule.codecs.base import UNIT, Texts
 from chainrule.data.lines import BLOCK
-from chainrule.data.room import room
 from chainrule.errors import DataError
 
 MISSING = "nan"  # a missing value among numbers
@@ -26,6 +23,7 @@ RECORD = "\x1e"  # between two sequences of grouped events in a temporary file: 
 USUAL = "text"  # the column taken when none is named
 
 Cells = tuple[str, ...]
+Located = tuple[str, Cells]  # where a row is, as messages name it, and its cells
 
 
 def delimiter(header: str) -> str:
@@ -65,26 +63,27 @@ def csv_header(rows: Iterable[tuple[int, list[str]]]) -> list[str]:
     return next((row for _, row in rows if row), [])
 
 
-def csv_cells(name: str, lines: Iterable[str], columns: Sequence[str | None]) -> Iterator[Cells]:
+def csv_cells(name: str, lines: Iterable[str], columns: Sequence[str | None]) -> Iterator[Located]:
     """The named columns of every row."""
     rows, _ = csv_rows(name, lines)
     header = csv_header(rows)
     if not header:
         return
     if _nameless(header, columns):
-        yield (header[0],)
+        yield f"{name}, line 1", (header[0],)
     places = [header.index(column_of(name, one, header)) for one in columns]
-    blank = 0
+    blank = list[Located]()  # lines at the end are no rows
     for line, row in rows:
+        where = f"{name}, line {line}"
         if row:
-            yield from [("",) * len(places)] * blank  # blank lines at the end are no rows
-            yield _row(f"{name}, line {line}", row, header, places)
-        blank = 0 if row else blank + 1
+            yield from blank
+            yield where, _row(where, row, header, places)
+        blank = [] if row else [*blank, (where, ("",) * len(places))]
 
 
 def _nameless(header: Sequence[str], columns: Sequence[str | None]) -> bool:
     """One column of numbers needs no name: its first line is data."""
-    return len(header) == 1 and list(columns) == [None] and _is_number(header[0])
+    return len(header) == 1 and list(columns) == [None] and is_number(header[0])
 
 
 def _row(where: str, row: list[str], header: list[str], places: list[int]) -> Cells:
@@ -96,7 +95,7 @@ def _row(where: str, row: list[str], header: list[str], places: list[int]) -> Ce
     return tuple(row[place] for place in places)
 
 
-def _is_number(cell: str) -> bool:
+def is_number(cell: str) -> bool:
     try:
         float(cell)
     except ValueError:
@@ -106,19 +105,22 @@ def _is_number(cell: str) -> bool:
 
 def jsonl_cells(
     name: str, lines: Iterable[str], columns: Sequence[str | None], lists: bool = True
-) -> Iterator[Cells]:
+) -> Iterator[Located]:
     """The named fields of every line; a line may also be just a string, a number or a list."""
     values, names = CellReader(lists), list[str]()
+    blank = list[Located]()  # lines at the end are no rows
     for number, line in enumerate(lines, 1):
         where = f"{name}, line {number}"
         row = json_row(where, line)
         if row is None:
-            yield ("",) * len(columns)
+            blank.append((where, ("",) * len(columns)))
             continue
+        yield from blank
+        blank.clear()
         names = names or [column_of(where, one, list(row)) for one in columns]
         for one in names:
             column_of(where, one, list(row))
-        yield values.cells(where, names, [row[one] for one in names])
+        yield where, values.cells(where, names, [row[one] for one in names])
 
 
 def json_row(where: str, line: str) -> Mapping[str, Any] | None:
@@ -136,7 +138,7 @@ def json_row(where: str, line: str) -> Mapping[str, Any] | None:
 
 def parquet_cells(
     name: str, path: Path, columns: Sequence[str | None], lists: bool = True
-) -> Iterator[Cells]:
+) -> Iterator[Located]:
     """The named columns of every row."""
     values, row = CellReader(lists), 0
     with parquet_file(name, path) as file:
@@ -144,7 +146,8 @@ def parquet_cells(
         for batch in file.iter_batches(1 << 14, columns=list(dict.fromkeys(names))):
             for cells in zip(*(batch.column(one).to_pylist() for one in names), strict=True):
                 row += 1
-                yield values.cells(f"{name}, row {row}", names, cells)
+                where = f"{name}, row {row}"
+                yield where, values.cells(where, names, cells)
 
 
 @contextmanager
@@ -280,8 +283,10 @@ def _words(cell: str) -> str:
 
 
 def _values(cell: str) -> str:
-    """A cell as one symbol, or as those of a list."""
-    return cell.removesuffix(UNIT) if cell.endswith(UNIT) else symbol(cell)
+    """A cell as one symbol, or as those of a list; UNIT after the only item tells that it was one."""
+    if not cell.endswith(UNIT):
+        return symbol(cell)
+    return cell if cell.count(UNIT) == 1 else cell.removesuffix(UNIT)
 
 
 def one_sequence(cells: Iterable[Cells], gaps: bool = False) -> Iterator[Texts]:
@@ -290,13 +295,15 @@ def one_sequence(cells: Iterable[Cells], gaps: bool = False) -> Iterator[Texts]:
     With `gaps` an empty cell is a missing value, otherwise it is skipped.
     """
     rest = (cell for cell, *_ in cells)
-    first = next(rest, "")
-    column = chain([first], rest)
-    return (
-        sequences(cell.removesuffix(UNIT) for cell in column)
-        if UNIT in first
-        else _joined(column, MISSING if gaps else "")
-    )
+    held = list[str]()
+    for cell in rest:
+        held.append(cell)
+        if cell:  # nothing tells a list without items from a missing value
+            break
+    column = chain(held, rest)
+    if held and UNIT in held[-1]:
+        return sequences(cell.removesuffix(UNIT) for cell in column)
+    return _joined(column, MISSING if gaps else "")
 
 
 def _joined(column: Iterable[str], missing: str) -> Iterator[Texts]:
@@ -329,47 +336,3 @@ def as_bytes(item: object) -> bytes:
     except UnicodeEncodeError as error:
         wrong = item[error.start : error.end]
         raise DataError(f"{wrong!r} is half a character (a lone surrogate). Repair the data.") from error
-
-
-def grouped(
-    tables: Iterable[Iterable[Cells]], grouping: bool, sorting: bool, gaps: bool = False
-) -> Iterator[bytes]:
-    """Events (value, group, sort) as sequences joined by UNIT, a RECORD after each; sorted on disk if large.
-
-    Groups come as they are first seen, events by the sort column (numbers before text), then as read. A row with an
-    empty cell belongs nowhere and is left out; whoever reads the sequences counts it as skipped. With `gaps` an empty
-    value is a missing one, and stays.
-    """
-    with room(), closing(sqlite3.connect("")) as base:  # a private temporary file, gone when closed
-        base.execute("create table events (place integer, position, value text)")
-        left: Counter[str] = Counter()
-        base.executemany(
-            "insert into events values (?, ?, ?)",
-            _placed(chain.from_iterable(tables), grouping, sorting, MISSING if gaps else "", left),
-        )
-        found = base.execute("select place, value from events order by place, position, rowid")
-        for _, events in groupby(found, key=lambda row: row[0]):
-            yield (UNIT.join(value for _, value in events) + RECORD).encode()
-        yield RECORD.encode() * left["rows"]
-
-
-def _placed(
-    cells: Iterable[Cells], grouping: bool, sorting: bool, missing: str, left: Counter[str]
-) -> Iterator[tuple[int, int | float | str, str]]:
-    places: dict[str, int] = {}
-    for value, *keys in cells:
-        told = symbol(value) or missing
-        if not told or not all(key.strip() for key in keys):
-            left["rows"] += 1
-            continue
-        place = places.setdefault(keys[0], len(places)) if grouping else 0
-        yield place, position(keys[-1]) if sorting else "", told
-
-
-def position(cell: str) -> int | float | str:
-    """Where a cell comes in order: whole numbers exactly, as time stamps have more digits than a float holds."""
-    try:
-        whole = int(cell)
-    except ValueError:
-        return float(cell) if _is_number(cell) else cell
-    return whole if abs(whole) < 2**63 else float(whole)

@@ -21,6 +21,7 @@ from chainrule.errors import BundleError
 from chainrule.store import tensors
 from chainrule.store.files import new_file
 from chainrule.train.budget import Speed
+from chainrule.train.losses import LossPoints
 from chainrule.train.schedule import Plan
 
 T = TypeVar("T")
@@ -43,6 +44,7 @@ class Progressing:
     passed: float = 0.0  # seconds before this process resumed
     threads: int = 1  # sums depend on how work is shared out
     history: list[dict[str, float]] = field(default_factory=list)  # a line a validation
+    losses: LossPoints = field(default_factory=LossPoints)  # of training, between them
     ended: bool = False  # all of its plan was done: it continues with more time only
     plan: Plan = field(default_factory=Plan)
     speed: Speed = field(default_factory=Speed)
@@ -52,7 +54,8 @@ class Progressing:
         """From a checkpoint."""
         try:
             plan, speed = Plan.from_values(values["plan"]), Speed(**values["speed"])
-            return cls(**{**values, "plan": plan, "speed": speed})
+            losses = LossPoints(**values["losses"])
+            return cls(**{**values, "plan": plan, "speed": speed, "losses": losses})
         except (KeyError, TypeError) as error:
             raise BundleError(
                 f"The checkpoint is of another version ({error}). Start from scratch: --force."

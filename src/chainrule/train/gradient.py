@@ -93,6 +93,7 @@ def _learn(run: Run, asked: Settings, prepared: Prepared, progress: Progress) ->
     facts |= {"revisions": len(trainer.plan.revisions), "threads": trainer.at.threads}
     facts |= {"epochs": trainer.epochs, "stopped_early": trainer.at.step < trainer.plan.steps}
     told = {"training": facts, "settings": settled.train.values(), "history": trainer.at.history}
+    told |= {"losses": trainer.at.losses.lines()}
     found = reason(facts, _unigram(run.task, prepared))
     notes = [settled.chosen, trainer.length, found and f"unfinished: {found}"]
     return Learnt(

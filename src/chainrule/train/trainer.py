@@ -224,6 +224,7 @@ class Trainer:
         self.at.step += 1
         if self.budget and self.at.step > 1:  # the first step warms up allocators and caches
             self.at.speed = self.at.speed.after_step(self.now - began, self.budget.memory)
+        self.at.losses.add(self.at.step, nats, count)
         self.at.nats += nats
         self.at.count += count
         self.report({"step": self.at.step, "symbols": count, "loss": nats / count})

@@ -68,6 +68,7 @@ class Anomalies:
     days: tuple[Total, ...]  # none if the data have no dates
     sessions: tuple[Total, ...]  # none if the data have no groups
     in_order: tuple[Anomaly, ...]  # all values as they were read
+    notes: tuple[str, ...] = ()  # what is odd about the data, for people
 
     def __repr__(self) -> str:
         return f"<Anomalies of {len(self.events):,} values, {len(self.days)} days, {len(self.sessions)} sessions>"
@@ -97,14 +98,15 @@ def anomalies(bundle: Bundle, data: Given, reading: Mapping[str, Any], id: str |
             f"A {bundle.body.family} sees what comes after a value. Use a model that reads left to right."
         )
     found: list[Anomaly] = []
-    for some in _batches(series_of(bundle, data, reading, id)):
+    series, notes = series_of(bundle, data, reading, id)
+    for some in _batches(series):
         found += _judged(bundle, some)
     found.sort(key=lambda one: one.row)
     judged = [one for one in found if one.expected]
     days = _totals(judged, lambda one: one.time and day(one.time))
     sessions = _totals(judged, lambda one: one.series)
     ranked = sorted(found, key=lambda one: -one.bits)
-    return Anomalies(tuple(ranked), tuple(days), tuple(sessions), tuple(found))
+    return Anomalies(tuple(ranked), tuple(days), tuple(sessions), tuple(found), notes)
 
 
 def _batches(series: Sequence[Series], most: int = 100_000) -> Iterator[list[Series]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from chainrule.codecs.base import Codec, HalfTyped
 from chainrule.symbols import EOS, UNK
-from chainrule.use.text import joined, prompt_ids, shown
+from chainrule.use.text import check_writes, endless, joined, prompt_ids, shown
 
 if TYPE_CHECKING:
     from chainrule.bundle import Bundle
@@ -67,9 +67,11 @@ def complete(
     from chainrule.decode.complete import offers
     from chainrule.decode.config import Constraints
 
+    check_writes(bundle.codec)
     known = [prompt_ids(bundle.codec, prompt) for prompt in prompts]
     half = [bundle.codec.half_typed(prompt) for prompt in prompts]
-    never = () if unknown else bundle.codec.unwritten
+    never: tuple[int, ...] = (EOS,) if endless(bundle.card) else ()
+    never += () if unknown else bundle.codec.unwritten
     typed = [place for place, one in enumerate(half) if one and one.longer]
     longer = [Constraints(never=never, first=tuple(half[place].longer)) for place in typed]  # type: ignore[union-attr]
     asked = [*known, *(known[place][:-1] for place in typed)]

@@ -89,6 +89,7 @@ class Forecasts(Sequence[Forecast]):
     """A forecast for each series."""
 
     each: tuple[Forecast, ...]
+    notes: tuple[str, ...] = ()  # what is odd about the history, for people
 
     def __len__(self) -> int:
         return len(self.each)
@@ -136,11 +137,11 @@ def forecast(
         raise ConfigError(
             f"A {bundle.body.family} reads both ways and forecasts nothing. Use a model that reads left to right."
         )
-    found = series_of(bundle, data, reading)
+    found, notes = series_of(bundle, data, reading)
     drawn = _paths(bundle, [one.encoded(bundle.codec)[:-1] for one in found], config)
     tell = _numbers if bundle.codec.bins is not None else _events
     return Forecasts(
-        tuple(tell(bundle.codec, one, ids, config) for one, ids in zip(found, drawn, strict=True))
+        tuple(tell(bundle.codec, one, ids, config) for one, ids in zip(found, drawn, strict=True)), notes
     )
 
 

@@ -11,7 +11,18 @@ from chainrule.codecs.base import Codec
 from chainrule.decode.config import Constraints, GenerationConfig
 from chainrule.errors import ConfigError
 from chainrule.models.base import LanguageModel
-from chainrule.use.text import following, has_stop, joined, prompt_ids, streamed, texts_of, until
+from chainrule.symbols import EOS
+from chainrule.use.text import (
+    check_writes,
+    endless,
+    following,
+    has_stop,
+    joined,
+    prompt_ids,
+    streamed,
+    texts_of,
+    until,
+)
 
 if TYPE_CHECKING:
     from chainrule.bundle import Bundle
@@ -116,17 +127,16 @@ class _Task:
     model: LanguageModel
     drafter: LanguageModel | None
     config: GenerationConfig
+    endless: bool  # EOS is never drawn
 
     @classmethod
     def of(cls, bundle: Bundle, config: GenerationConfig, draft: Bundle | None) -> _Task:
         refuse_draft_for_a_beam(config, draft)
-        if not bundle.codec.writes:
-            raise ConfigError(
-                "This model knows how far values are from a level (--difference), not values. Use: chainrule forecast"
-            )
+        check_writes(bundle.codec)
         if draft is not None and draft.codec.fingerprint() != bundle.codec.fingerprint():
             raise ConfigError("A drafter must share the model's codec. Fit both on the same data and codec.")
-        return cls(bundle.codec, bundle.model, None if draft is None else draft.model, config)
+        drafter = None if draft is None else draft.model
+        return cls(bundle.codec, bundle.model, drafter, config, endless(bundle.card))
 
     def part(self, first: int) -> _Task:
         """The same for prompts from number `first` on."""
@@ -182,7 +192,8 @@ class _Task:
 
     def _constraints(self, prompts: Sequence[str], known: list[list[int]], count: int) -> Constraints:
         """What must not be predicted, and where each of the `count` rows of a prompt ends."""
-        never = () if self.config.unknown else self.codec.unwritten
+        never: tuple[int, ...] = (EOS,) if self.endless else ()
+        never += () if self.config.unknown else self.codec.unwritten
         if not self.config.stop:
             return Constraints(never=never)
 

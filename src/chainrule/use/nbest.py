@@ -57,11 +57,14 @@ class Candidate:
 
     scored: SequenceScore
     scores: Mapping[str, float]  # that others gave
-    total: float
+    lm: float  # the model's log-probability in the base asked for, times its weight
+    weighted: Mapping[str, float]  # the scores times their weights
+    total: float  # the sum of these
 
     def to_dict(self) -> dict[str, Any]:
         """For scripts."""
-        return {**self.scored.to_dict(), "scores": dict(self.scores), "total": self.total}
+        parts = {"scores": dict(self.scores), "lm": self.lm, "weighted": dict(self.weighted)}
+        return {**self.scored.to_dict(), **parts, "total": self.total}
 
 
 @dataclass(frozen=True)
@@ -119,21 +122,23 @@ def _candidates(
         for place, scored in enumerate(results_of(bundle, texts, first)):
             row = {role: column[place] for role, column in cells.items()}
             told = replace(scored, id=row.get("id"))
-            yield row.get("group"), _candidate(told, row, weights, config)
+            yield row.get("group"), _candidate(told, row, source.name, config)
         first += len(texts)
 
 
-def _candidate(
-    scored: SequenceScore, row: Mapping[str, str], weights: Mapping[str, float], config: NbestConfig
-) -> Candidate:
-    scores = {name: _number(row[name], name, scored.row) for name in weights}
+def _candidate(scored: SequenceScore, row: Mapping[str, str], source: str, config: NbestConfig) -> Candidate:
+    weights = config.weights()
+    scores = {name: _number(row[name], name, f"{source}, row {scored.row:,}") for name in weights}
     own = scored.log2prob * math.log(2.0) / math.log(BASES[config.log_base])
-    total = config.lm_weight * own + sum(weight * scores[name] for name, weight in weights.items())
-    return Candidate(scored, scores, total)
+    lm, weighted = config.lm_weight * own, {name: weight * scores[name] for name, weight in weights.items()}
+    return Candidate(scored, scores, lm, weighted, lm + sum(weighted.values()))
 
 
-def _number(cell: str, name: str, row: int) -> float:
+def _number(cell: str, name: str, where: str) -> float:
     try:
         return float(cell)
     except ValueError:
-        raise DataError(f"Row {row}: a number was expected in column {name!r}, not {cell!r:.40}.") from None
+        raise DataError(
+            f"{where}: a number was expected in column {name!r}, not {cell!r:.40}. Repair it, or leave such rows out: "
+            f"--where {f'{name} != {cell}'!r:.60}"
+        ) from None

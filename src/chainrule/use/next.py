@@ -10,7 +10,7 @@ import numpy as np
 
 from chainrule.errors import ConfigError
 from chainrule.symbols import EOS
-from chainrule.use.text import prompt_ids, text_of
+from chainrule.use.text import check_writes, prompt_ids, text_of
 
 if TYPE_CHECKING:
     from chainrule.bundle import Bundle
@@ -30,7 +30,7 @@ class NextSymbol:
         return {"token": self.token, "probability": self.probability, "id": self.id, "ends": self.ends}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class NextSymbols:
     """What may come after a prompt: the most probable symbols first, and the probability of every symbol."""
 
@@ -44,6 +44,20 @@ class NextSymbols:
     def __len__(self) -> int:
         return len(self.symbols)
 
+    @property
+    def rest(self) -> float:
+        """The probability of all symbols that are not listed."""
+        return max(0.0, 1.0 - sum(one.probability for one in self.symbols))
+
+    def __repr__(self) -> str:
+        best = f", {self.symbols[0].token!r} {self.symbols[0].probability:.1%}" if self.symbols else ""
+        return f"<NextSymbols after {self.prompt[-20:]!r}{best}>"
+
+    def _repr_html_(self) -> str:
+        from chainrule.use.pictures import next_html
+
+        return next_html(self)
+
     def to_dict(self) -> dict[str, Any]:
         """For scripts."""
         return {"prompt": self.prompt, "symbols": [one.to_dict() for one in self.symbols]}
@@ -55,6 +69,7 @@ def next_symbols(bundle: Bundle, prompt: str = "", k: int = 20) -> NextSymbols:
 
     if isinstance(k, bool) or not isinstance(k, int) or k < 1:
         raise ConfigError(f"k says how many symbols are wanted, 1 or more, not {k!r}.")
+    check_writes(bundle.codec)
     cursor = begin(bundle.model, [prompt_ids(bundle.codec, text_of(prompt))])
     probabilities = np.exp(cursor.logs[0].cpu().numpy())  # (V,)
     order = np.argsort(-probabilities, kind="stable")[:k]

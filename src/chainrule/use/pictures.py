@@ -14,6 +14,7 @@ from chainrule.errors import ConfigError
 if TYPE_CHECKING:
     from chainrule.bundle import Bundle
     from chainrule.use.forecast import Forecast, Forecasts
+    from chainrule.use.next import NextSymbols
     from chainrule.use.score import ModelScore, TextScore
 
 KNOWN = 4  # times as many steps of history as are forecast are shown
@@ -68,15 +69,25 @@ def loss_picture(bundle: Bundle) -> Picture:
     return Picture(title, _loss_chart(title, bundle.history))
 
 
+def loss_curve(card: Mapping[str, Any]) -> list[dict[str, float | None]]:
+    """Of a model's card the training loss at even steps, a mean since the one before, and all validations."""
+    points = [{**line, "valid": None} for line in card.get("losses", ())]
+    judged = {line["step"]: dict(line) for line in card.get("history", ())}
+    for step, line in judged.items():  # its own training loss is the mean since the last validation
+        line["train"] = next((one["train"] for one in points if one["step"] >= step), line["train"])
+    lines = [*judged.values(), *(one for one in points if one["step"] not in judged)]
+    return sorted(lines, key=lambda line: float(line["step"]))
+
+
 def _loss_chart(title: str, history: Sequence[Mapping[str, Any]]) -> Html:
     curves = {"training": ("train", "first"), "validation": ("valid", "second")}
-    lines = [
-        Line(
-            name, [(float(one["step"]), float(one[key])) for one in history if math.isfinite(one[key])], kind
-        )
-        for name, (key, kind) in curves.items()
-    ]
+    lines = [Line(name, _points(history, key), kind) for name, (key, kind) in curves.items()]
     return chart(title, "step", "loss, nats per symbol", lines, form=lambda value: f"{value:,.0f}")
+
+
+def _points(history: Sequence[Mapping[str, Any]], key: str) -> list[tuple[float, float]]:
+    known = (one for one in history if one[key] is not None and math.isfinite(one[key]))
+    return [(float(one["step"]), float(one[key])) for one in known]
 
 
 def model_html(bundle: Bundle) -> str:
@@ -118,6 +129,20 @@ def text_html(score: TextScore) -> str:
     between = " " if all(" " not in (one.shown or one.token) for one in score.tokens) else ""
     line = Html(between.join(symbols))
     return str(joined(tag("p", line, style="line-height: 1.8"), Html(score_html(score))))
+
+
+def next_html(found: NextSymbols) -> str:
+    """The most probable next symbols with a bar each."""
+    most = max((one.probability for one in found), default=0.0) or 1.0
+    rows: list[list[object]] = [
+        ["(end)" if one.ends else one.token, f"{one.probability:.2%}", _bar(one.probability / most)]
+        for one in found
+    ]
+    return str(html_table(f"after {found.prompt!r}", [*rows, ["(all others)", f"{found.rest:.2%}", ""]]))
+
+
+def _bar(share: float) -> Html:
+    return tag("div", style=f"background: #0b62c4; height: 0.8em; width: {200 * share:.0f}px")
 
 
 def html_table(caption: str, rows: Iterable[Sequence[object]]) -> Html:

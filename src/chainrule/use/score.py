@@ -276,6 +276,7 @@ def _reading(codec: Codec, usual: Mapping[str, Any], reading: Mapping[str, Any])
     joined = codec.joins_rows and not {"group", "sort"} & set(reading)
     usual = {name: value for name, value in usual.items() if name != "where"}  # all rows have a score
     usually = {"raw": codec.reads_bytes, "joined": joined, "gaps": codec.keeps_gaps}
+    usually["whole"] = codec.reads_whole(codec.config)
     return ReadConfig.from_values({**usually, **usual, **reading})
 
 

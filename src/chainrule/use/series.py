@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -34,8 +35,11 @@ class Series:
 
 def series_of(
     bundle: Bundle, data: Given | None, reading: Mapping[str, Any], id: str | None = None
-) -> list[Series]:
-    """The series of data, read as the model's own were; None: those data themselves, if they are still there."""
+) -> tuple[list[Series], tuple[str, ...]]:
+    """The series of data, read as the model's own were, and what is odd about their order, for people.
+
+    None: those data themselves, if they are still there.
+    """
     from chainrule.use.score import opened
 
     if not bundle.codec.joins_rows:
@@ -48,7 +52,23 @@ def series_of(
     found = list(_of_rows(source, bundle.codec, id) if source.table else _of_lines(source, bundle.codec))
     if not found:
         raise DataError(f"{source.name} holds no series: it is empty or blank.")
-    return found
+    return found, _oddities(source, found)
+
+
+def _oddities(source: Source, series: Sequence[Series]) -> tuple[str, ...]:
+    """What is odd about the times of series, in sentences."""
+    from chainrule.data.order import OrderCheck
+
+    if not source.config.sort:
+        return ()
+    order = OrderCheck(source.config.sort)
+    for one in series:
+        for row, time in sorted(zip(one.rows.tolist(), one.times or (), strict=False)):
+            order.see(f"{source.name}, row {row:,}", time)
+    if not source.config.group and len(series) == 1:
+        again = {time: count for time, count in Counter(series[0].times or ()).items() if count > 1}
+        order.see_twice(sum(again.values()), next(iter(again), ""))
+    return tuple(order.notes(source.telling() if order.twice else ()))
 
 
 def _given(bundle: Bundle, data: Given | None) -> Given:
@@ -79,8 +99,9 @@ def _of_cell(text: str, row: int, codec: Codec) -> Series:
     """A cell that holds a whole series."""
     from chainrule.data.tables import MISSING
 
-    values = codec.from_typed(text).split(UNIT) if UNIT in text else codec.symbols_of(text)
-    return Series(None, tuple(one or MISSING for one in values), np.full(len(values), row))
+    values = codec.from_typed(text).removesuffix(UNIT).split(UNIT) if UNIT in text else codec.symbols_of(text)
+    kept = [one or MISSING for one in values] if codec.keeps_gaps else [one for one in values if one]
+    return Series(None, tuple(kept), np.full(len(kept), row))
 
 
 @dataclass(frozen=True)
@@ -101,18 +122,21 @@ def _of_rows(source: Source, codec: Codec, id: str | None) -> Iterator[Series]:
     named = {name: column for name, column in wanted.items() if column}
     columns = (config.column, *named.values())
     groups: dict[str, list[_Row]] = {}
-    number = 0
+    number, lists = 0, False
     for texts, *others in source.rows(columns, (True, *(False,) * len(named))):
         for cells in zip(texts, *others, strict=True):
             number += 1
             value, *keys = (cell.decode("utf-8", "backslashreplace") for cell in cells)
             row = _Row(number, value, **{**dict.fromkeys(wanted, ""), **dict(zip(named, keys, strict=True))})
             if UNIT in value:
+                lists = True
                 yield _of_cell(value, number, codec)
             elif codec.keeps_gaps and len(value.split()) > 1:
                 raise DataError(f"{source.name}, row {number}: one value was expected, not {value!r:.40}.")
             elif _complete(row, source, codec):
                 groups.setdefault(row.group, []).append(row)
+    if lists:  # rows without a value are lists without items
+        groups = {name: rows for name, rows in groups.items() if any(row.value for row in rows)}
     yield from (_series(rows, source, id) for rows in groups.values())
 
 
@@ -125,7 +149,8 @@ def _complete(row: _Row, source: Source, codec: Codec) -> bool:
 
 
 def _series(rows: Sequence[_Row], source: Source, id: str | None) -> Series:
-    from chainrule.data.tables import MISSING, position
+    from chainrule.data.order import position
+    from chainrule.data.tables import MISSING
 
     config = source.config
     if config.sort:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from chainrule.codecs.base import Codec, Texts
 from chainrule.errors import CodecError, ConfigError
@@ -38,6 +39,19 @@ def text_of(item: object) -> str:
     if not isinstance(item, str):
         raise ConfigError(f"A text is wanted, and a {type(item).__name__} came: {item!r}. Give a str.")
     return item
+
+
+def check_writes(codec: Codec) -> None:
+    """Refuse to continue a text where symbols are no values of it."""
+    if not codec.writes:
+        raise ConfigError(
+            "This model knows how far values are from a level (--difference), not values. Use: chainrule forecast"
+        )
+
+
+def endless(card: Mapping[str, Any]) -> bool:
+    """Whether a model was trained on a stream (`--stream`): its end is that of a file, and means nothing in a text."""
+    return bool(card.get("reading", {}).get("stream"))
 
 
 def prompt_ids(codec: Codec, prompt: str) -> list[int]:

@@ -83,7 +83,7 @@ class Bundle:
     @property
     def model(self) -> LanguageModel:
         """The body as a language model; a body that predicts no symbols is refused."""
-        if not isinstance(self.body, LanguageModel):
+        if not isinstance(self.body, LanguageModel) or not getattr(self.body.config, "softmax", True):
             raise ModelError(
                 f"A {self.body.family} predicts no symbols. Use it for its task, {self.task.name!r}."
             )

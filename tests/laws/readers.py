@@ -19,7 +19,14 @@ from chainrule.use.predict import label_probabilities
 from chainrule.use.text import typed_texts
 
 WORDS = ["good", "fine", "bad", "poor", "the", "film", "a", "plot", "so", "it"]
-SETTINGS: dict[str, dict[str, Any]] = {"cnn": {"epochs": 30, "embedding": 16, "filters": 8, "lr": 0.01}}
+SMALL = {"epochs": 25, "width": 16, "lr": 0.01, "batch_size": 16, "head_dropout": 0.1}
+RECURRENT = SMALL | {"embedding": 16, "dropout": 0.1}
+TOWER = SMALL | {"heads": 2, "layers": 1, "context": 512}
+SETTINGS: dict[str, dict[str, Any]] = {
+    "cnn": {"epochs": 30, "embedding": 16, "filters": 8, "lr": 0.01},
+    **dict.fromkeys(("rnn", "gru", "lstm", "window"), RECURRENT),
+    **dict.fromkeys(("gpt", "bert"), TOWER),
+}
 
 
 @dataclass(frozen=True)
@@ -107,7 +114,8 @@ def law_06_the_whole_text_is_read(reader: Reader) -> None:
     bundle, rest = reader.fitted(), "film it the so a plot " * 6
     for place in ("{} " + rest, rest + "{}"):
         up, down = chances(bundle, [place.format("good fine good"), place.format("bad poor bad")])[:, 1]
-        assert up > down + 0.1, f"{place[:3]!r}: {up} for good words, {down} for bad ones"
+        odds = np.log(up / (1 - up)) - np.log(down / (1 - down))
+        assert odds > 0.5, f"{place[:3]!r}: {up} for good words, {down} for bad ones"
 
 
 @contextmanager
@@ -132,5 +140,5 @@ READER_LAWS: list[ReaderLaw] = [
 READERS = [
     Reader(name)
     for name in families()
-    if not issubclass(family(name), LanguageModel) and family(name).task == "classify"
+    if not issubclass(family(name), LanguageModel) or family(name).learner == "gradient"
 ]

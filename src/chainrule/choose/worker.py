@@ -154,6 +154,7 @@ class Work:
         outcome = learn(rung.family, task, self.prepared, told, run, run is not None, teller, timing)
         card = {**outcome.facts, "notes": list(outcome.notes)}
         card |= {"threads": card["training"]["threads"]} if "training" in card else {}
+        card |= {"reading": self.prepared.data.source.config.values()}
         return Bundle(self.prepared.codecs, outcome.body, task, outcome.head, card)
 
     def _budget(self, run: Path) -> str:
@@ -186,6 +187,7 @@ class Work:
         notes = ["weights: " + ", ".join(f"{name} {weight:.2f}" for name, weight in names)]
         notes += [f"{told(models[0])}: figures are of text in its order"] if way else []
         card = {"parts": list(self.job["parts"]), "notes": notes, "threads": threads}
+        card |= {"reading": self.prepared.data.source.config.values()}
         learning = sum(part["seconds"] for part in parts)  # without them there would be nothing to mix
         bundle = Bundle.of(self.prepared.codec, model, card)
         scorer = Mixing(readings, model.config.weights)

@@ -41,6 +41,7 @@ class Choice:
     name: str
     reason: str  # a sentence to print
     settings: Mapping[str, Any] = field(default_factory=dict)  # a user's own come before these
+    prose: bool = False  # the data are text in words
 
 
 def choose(sample: Texts, table: bool = False) -> Choice:
@@ -95,11 +96,11 @@ def _text(text: bytes, words: list[bytes]) -> Choice:
         return Choice("characters", f"there is hardly any white space; {different:,} characters differ")
     share = f"{different:,} different ones among {len(words):,}"
     if len(words) >= MANY and 2 * different > len(words):
-        return Choice("subwords", f"the words are too varied to list: {share}")
+        return Choice("subwords", f"the words are too varied to list: {share}", prose=True)
     if _attached(text):
         reason = f"the data are words with punctuation attached, which is split off (split = simple): {share}"
-        return Choice("words", reason, {"split": "simple"})
-    return Choice("words", f"the data are words separated by spaces, {share}")
+        return Choice("words", reason, {"split": "simple"}, prose=True)
+    return Choice("words", f"the data are words separated by spaces, {share}", prose=True)
 
 
 def _attached(text: bytes) -> bool:

@@ -108,7 +108,7 @@ def _choices(source: Columns, asked: Request) -> dict[str, Choice]:
 
 def _preferred(choice: Choice, name: str | None) -> Choice:
     """What a model likes to read words with, where there are words."""
-    if name is None or choice.name not in ("words", "subwords"):
+    if name is None or not choice.prose:
         return choice
     return Choice(name, "the model finds words and parts of words in them")
 

@@ -67,7 +67,7 @@ class Body(ABC):
     codec: ClassVar[str | None] = (
         None  # what it reads text with, if no codec is asked for; None: what suits the text
     )
-    reads: ClassVar[Literal["left", "both"]] = "left"  # hidden[:, t] has seen symbols up to t, or all of them
+    reads: Literal["left", "both"] = "left"  # hidden[:, t] has seen symbols up to t, or all of them
     pooling: ClassVar[str] = "mean"  # how its hidden vectors become one, for heads that want one
     context: int | None = None  # most symbols it can hold; None: no limit
     stateful: bool = False  # the state is carried from one sequence to the next, as in running text

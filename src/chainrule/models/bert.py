@@ -48,9 +48,9 @@ class Bert(NeuralLanguageModel):
 
     Config: ClassVar[type[ModelConfig]] = BertConfig
     task: ClassVar[str] = "masked"
-    reads: ClassVar[Literal["left", "both"]] = "both"
+    reads: Literal["left", "both"] = "both"
     config: BertConfig
-    sizes = staticmethod(transformer)
+    sizes = reader_sizes = staticmethod(transformer)
 
     def __init__(self, config: BertConfig) -> None:
         config.check()

@@ -33,7 +33,7 @@ class CnnConfig(ModelConfig):
     widths: tuple[int, ...] = option((3, 4, 5), "over how many symbols filters reach", low=1, high=64)
     layers: int = option(1, "convolutions one above the other", low=1, high=64)
     dropout: float = option(
-        0.0, "dropout of embeddings and between layers while training", low=0.0, high=0.99
+        0.0, "dropout of embeddings and between layers while training", low=0.0, high=0.99, chosen=True
     )
     embedding_dropout: float = option(
         0.0, "embedding dropout: share of symbols dropped while training", low=0.0, high=0.99
@@ -59,7 +59,7 @@ class Cnn(Neural):
     Config: ClassVar[type[ModelConfig]] = CnnConfig
     task: ClassVar[str] = "classify"
     pooling: ClassVar[str] = "max"
-    reads: ClassVar[Literal["left", "both"]] = "both"
+    reads: Literal["left", "both"] = "both"
     config: CnnConfig
 
     def __init__(self, config: CnnConfig) -> None:

@@ -119,7 +119,7 @@ class Gpt(NeuralLanguageModel):
 
     Config: ClassVar[type[ModelConfig]] = GptConfig
     config: GptConfig
-    sizes = staticmethod(transformer)
+    sizes = reader_sizes = staticmethod(transformer)
 
     def __init__(self, config: GptConfig) -> None:
         config.check()

@@ -20,7 +20,7 @@ from chainrule.config import option, share
 from chainrule.errors import ModelError
 from chainrule.models.base import BATCH, Body, CostForecast, ModelConfig
 from chainrule.models.readings import Reading, VectorModel, readings
-from chainrule.models.sizing import EPOCHS, MOST, Workload, recurrent, softmax_weights
+from chainrule.models.sizing import EPOCHS, MOST, Workload, reader, recurrent, softmax_weights
 from chainrule.models.state import State
 from chainrule.models.windows import score_hidden_by_logits, score_in_windows
 from chainrule.nn.attention import Block
@@ -161,6 +161,7 @@ class _Uninitialised(TorchFunctionMode):
 class NeuralConfig(ModelConfig):
     """Settings of all neural language models: embeddings, layers and a softmax."""
 
+    softmax: bool = option(True, "it predicts symbols; else a head stands on it", hidden=True)
     layers: int = option(1, "number of layers", low=1, high=64)
     width: int = option(256, "hidden size: units of a layer", low=1, chosen=True)
     embedding: int | None = option(None, "embedding size, --width at most", low=1, chosen=True)
@@ -215,6 +216,7 @@ class NeuralLanguageModel(Neural, VectorModel):
 
     config: NeuralConfig
     sizes = staticmethod(recurrent)  # chooses settings that are not given
+    reader_sizes = staticmethod(reader)  # the same for a body under a head
 
     def __init__(
         self,
@@ -230,11 +232,17 @@ class NeuralLanguageModel(Neural, VectorModel):
         self.width = width
         self.embedding = nn.Embedding(config.vocab_size, config.vector)
         nn.init.uniform_(self.embedding.weight, -START, START)
+        self.dropout = Dropout(config.dropout, dropout)
+        if config.softmax:
+            self._make_softmax(projection, bias)
+
+    def _make_softmax(self, projection: nn.Module | None, bias: bool) -> None:
+        """The output layer; a body for a head has none."""
+        config, width = self.config, self.width
         wide = config.vector if config.shared else width
         self.projection = projection or (Linear(width, wide, bias=False) if wide != width else nn.Identity())
         table = self.embedding.weight if config.shared else None
         self.output = SoftmaxOutput(wide, config.vocab_size, config.suppressed, table, bias)
-        self.dropout = Dropout(config.dropout, dropout)
 
     @final
     @classmethod
@@ -260,7 +268,8 @@ class NeuralLanguageModel(Neural, VectorModel):
         with _Uninitialised(), torch.device("meta"):  # sizes only, no memory
             model = made(config)
         total = sum(one.numel() for one in model.parameters())
-        tables = sum(one.numel() for one in {model.embedding.weight, model.output.weight})
+        ends = {model.embedding.weight, *([model.output.weight] if config.softmax else [])}
+        tables = sum(one.numel() for one in ends)
         return total - tables, tables
 
     @final
@@ -268,7 +277,10 @@ class NeuralLanguageModel(Neural, VectorModel):
     def suggest(cls, config: Any, workload: Workload, given: Mapping[str, Any]) -> dict[str, Any]:
         if not replace(config, embedding=config.width).shared:  # whatever the widths, there are two tables
             given = {**given, "tied": "no"}
-        return cls.sizes(workload, given, lambda settings: cls.weights(replace(config, **settings))[0])
+        if not config.softmax:  # no softmax to read, no tables to tie
+            workload, given = replace(workload, vocab_size=1), {**given, "tied": "no"}
+        sizes = cls.sizes if config.softmax else cls.reader_sizes
+        return sizes(workload, given, lambda settings: cls.weights(replace(config, **settings))[0])
 
     @final
     def grown(self, vocab_size: int, suppressed: tuple[int, ...]) -> Self:

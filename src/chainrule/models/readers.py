@@ -74,7 +74,7 @@ class CountingReader(ArrayBody):
 
     learner: ClassVar[Literal["count", "gradient"] | None] = "count"
     task: ClassVar[str] = "classify"
-    reads: ClassVar[Literal["left", "both"]] = "both"
+    reads: Literal["left", "both"] = "both"
     Config: ClassVar[type[ModelConfig]] = ReaderConfig
     config: ReaderConfig
     notes: tuple[str, ...] = ()  # what there is to say about how it was made

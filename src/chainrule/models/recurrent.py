@@ -10,14 +10,14 @@ from typing import Any, ClassVar, Self, final
 from torch import Tensor, nn
 
 from chainrule.config import option
-from chainrule.errors import ModelError
+from chainrule.errors import ConfigError, ModelError
 from chainrule.models.base import ModelConfig
 from chainrule.models.neural import NeuralLanguageModel, StatefulConfig
 from chainrule.models.state import State
 from chainrule.nn import tap
 from chainrule.nn.cells import INITS, Cell, CellState
 from chainrule.nn.dropout import KINDS
-from chainrule.nn.recurrent import Stack, layer, lengths_of
+from chainrule.nn.recurrent import Direction, Stack, layer, lengths_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +33,9 @@ class RecurrentConfig(StatefulConfig):
     weight_drop: float = option(
         0.0, "DropConnect: share of hidden-to-hidden weights dropped while training", low=0.0, high=0.99
     )
+    bidirectional: bool = option(
+        False, "read both ways; for tasks that predict no symbols, where it is chosen", chosen=True
+    )
     layer_norm: bool = option(False, "layer norm inside the recurrence; steadier and slower")
 
 
@@ -47,16 +50,24 @@ class Recurrent(NeuralLanguageModel):
     """Reads one symbol after another; a family says which cell."""
 
     Config: ClassVar[type[ModelConfig]] = RecurrentConfig
+    pooling: ClassVar[str] = "max"
     config: RecurrentConfig
 
     def __init__(self, config: RecurrentConfig) -> None:
-        super().__init__(config, config.width, dropout=config.dropout_kind)
+        if config.bidirectional and config.softmax:
+            raise ConfigError(
+                "--bidirectional would show a language model what it is to predict: it is for tasks such as classify."
+            )
+        ways = 2 if config.bidirectional else 1
+        super().__init__(config, ways * config.width, dropout=config.dropout_kind)
+        self.reads = "both" if config.bidirectional else "left"
         self.stateful = config.stateful
         if not config.shared:  # what a table of both ends begins with would hardly move a cell
             nn.init.normal_(self.embedding.weight)
-        inputs = [config.vector, *[config.width] * (config.layers - 1)]
+        inputs = [config.vector, *[self.width] * (config.layers - 1)]
         drop, bf16 = config.weight_drop, bool(config.bf16)
-        layers = [layer(partial(self.cell, size), "forward", drop, bf16) for size in inputs]
+        direction: Direction = "both" if config.bidirectional else "forward"
+        layers = [layer(partial(self.cell, size), direction, drop, bf16) for size in inputs]
         self.layers = Stack(layers, self.dropout)
 
     @abstractmethod

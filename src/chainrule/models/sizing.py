@@ -77,6 +77,19 @@ def recurrent(workload: Workload, given: Mapping[str, Any], weights: Weights) ->
     return {name: value for name, value in chosen.items() if name not in given}
 
 
+def reader(workload: Workload, given: Mapping[str, Any], weights: Weights) -> dict[str, Any]:
+    """Settings for recurrent networks under a head: little is said by a label, so much is dropped."""
+    chosen = {
+        "width": 128,
+        "embedding": 128,
+        "dropout": 0.4,
+        "bidirectional": True,
+        "batch_size": 32,
+        "lr": 0.002,
+    }
+    return {name: value for name, value in chosen.items() if name not in given}
+
+
 def ungated(workload: Workload, given: Mapping[str, Any], weights: Weights) -> dict[str, Any]:
     """As `recurrent`, but without gates a lower rate is borne only, and a quarter of it by a table of many symbols."""
     chosen = recurrent(workload, given, weights)

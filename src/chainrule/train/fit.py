@@ -268,6 +268,8 @@ def _read(kind: Any, told: Any, task: Task, prepared: Prepared, progress: Progre
 def _told(settings: Any, task: Task, codecs: Mapping[str, Codec]) -> Any:
     """The settings of a model with what it must know of the vocabularies."""
     sizes = {name: size for name, size in task.sizes(codecs).items() if hasattr(settings, name)}
+    if hasattr(settings, "softmax"):
+        sizes["softmax"] = task.predicts is not None
     return replace(settings, suppressed=codecs[task.body_role(codecs)].suppressed, **sizes)
 
 

@@ -1,0 +1,102 @@
+"""Classification on public data: accuracy and time of every family. Prints a Markdown table.
+
+    python benchmarks/reading.py mr --models bag,cnn            # ten folds, drawn by --seed
+    python benchmarks/reading.py sst5 --models bag,cnn,lstm     # the usual parts
+
+Data come from $CHAINRULE_DATA: mr/rt-polarity.pos and .neg, one sentence a line; sst5/*.txt, `label text` lines. What
+is not given is chosen by `fit`: sizes, rates, length of training, and a part held out for validation. Settings can be
+given for all models: --set epochs=6.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import chainrule as cr
+
+DATA = Path(os.environ.get("CHAINRULE_DATA", "../shared/data")).resolve()
+Rows = list[tuple[str, str]]  # text and label
+
+
+def lines(path: Path) -> list[str]:
+    """The lines of a file that say something."""
+    if not path.exists():
+        sys.exit(f"There is no {path}. Set CHAINRULE_DATA to the folder that holds it.")
+    return [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+
+
+def mr(folds: int, seed: int) -> Iterator[tuple[Rows, None, Rows]]:
+    """Movie reviews, fold after fold."""
+    texts = {name: lines(DATA / "mr" / f"rt-polarity.{name}") for name in ("pos", "neg")}
+    rows = [(text, label) for label, own in texts.items() for text in own]
+    order = np.random.default_rng(seed).permutation(len(rows))
+    parts = np.array_split(order, folds)
+    for at in range(folds):
+        rest = np.concatenate([part for other, part in enumerate(parts) if other != at])
+        yield [rows[one] for one in rest], None, [rows[one] for one in parts[at]]
+
+
+def sst5(folds: int, seed: int) -> Iterator[tuple[Rows, Rows, Rows]]:
+    """Stanford sentiment, five classes, whole sentences only."""
+    paths = {
+        name: next((DATA / "sst5").glob(f"*{name}*"), DATA / "sst5" / name)
+        for name in ("train", "dev", "test")
+    }
+    train, dev, test = (
+        [(text, label) for label, _, text in (line.partition(" ") for line in lines(path))]
+        for path in paths.values()
+    )
+    yield train, dev, test
+
+
+def columns(rows: Rows | None) -> dict[str, list[str]] | None:
+    """As `fit` reads them."""
+    return rows and {"text": [text for text, _ in rows], "label": [label for _, label in rows]}
+
+
+def measured(
+    model: str, parts: tuple[Rows, Rows | None, Rows], settings: dict[str, Any]
+) -> tuple[float, float]:
+    """Accuracy on the test part, and seconds of training."""
+    train, valid, test = (columns(rows) for rows in parts)
+    assert train is not None and test is not None
+    began = time.perf_counter()
+    bundle = cr.fit(train, valid=valid, model=model, task="classify", **settings)
+    seconds = time.perf_counter() - began
+    return bundle.evaluate(test).figures["accuracy"], seconds
+
+
+def main() -> None:
+    """All models, one after another."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("data", choices=("mr", "sst5"))
+    parser.add_argument("--models", default="majority,class-ngram,bag,cnn,lstm")
+    parser.add_argument("--folds", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
+    given = parser.parse_args()
+    settings = dict(one.partition("=")[::2] for one in given.set)
+    print("| model | accuracy | folds | seconds |\n|---|---|---|---|")
+    for model in given.models.split(","):
+        folds = {"mr": mr, "sst5": sst5}[given.data](given.folds, given.seed)
+        found = [measured(model, parts, settings) for parts in folds]
+        accuracy, spread = ([100 * one for one, _ in found], "")
+        if len(found) > 1:
+            spread = f", {min(accuracy):.1f} to {max(accuracy):.1f}"
+        mean, seconds = statistics.mean(accuracy), sum(taken for _, taken in found)
+        print(f"| {model} | {mean:.2f}{spread} | {len(found)} | {seconds:.0f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

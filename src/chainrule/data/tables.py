@@ -371,5 +371,5 @@ def position(cell: str) -> int | float | str:
     try:
         whole = int(cell)
     except ValueError:
-        return float(cell) if _is_number(cell) else cell
-    return whole if abs(whole) < 2**63 else float(whole)
+        return float(cell) if _is_number(cell) else as_bytes(cell).decode()
+    return whole if abs(whole) < 2**63 else float(cell)

@@ -50,8 +50,8 @@ class PooledConfig(Config):
     """How a sequence becomes one vector, and how many answers there are."""
 
     pooling: str = option("mean", "how a sequence becomes one vector", choices=tuple(POOLINGS))
-    width: int = option(0, "of the body's hidden vectors", hidden=True)
-    answers: int = option(0, "how many numbers are answered", hidden=True)
+    width: int = option(0, "of the body's hidden vectors", low=0, high=1 << 24, hidden=True)
+    answers: int = option(0, "how many numbers are answered", low=0, high=1 << 24, hidden=True)
 
 
 @register("pooled")

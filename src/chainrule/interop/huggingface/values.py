@@ -46,8 +46,8 @@ class Values:
     def number(self, name: str, usual: float) -> float:
         """A number, or what is usual."""
         value = self.found.get(name, usual)
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise self.error(f"{name} should be a number, not {value!r}")
+        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < LARGEST:
+            raise self.error(f"{name} should be a number below {LARGEST:,}, not {value!s:.40}")
         return float(value)
 
     def text(self, name: str, usual: str) -> str:

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -102,3 +103,20 @@ def test_two_trainings_do_not_share_a_run_folder(tmp_path: Path) -> None:
     with locked(tmp_path / "run"), pytest.raises(BundleError, match="Another process"):
         cr.fit(lines, model="gru", tokens=200, width=8, run=tmp_path / "run")
     cr.fit(lines, model="gru", tokens=200, width=8, run=tmp_path / "run")
+
+
+def test_ctrl_c_while_the_program_starts_is_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import builtins
+
+    usual = builtins.__import__
+
+    def interrupted(name: str, *more: Any, **others: Any) -> Any:
+        if name == "chainrule.cli.app":
+            raise KeyboardInterrupt
+        return usual(name, *more, **others)
+
+    monkeypatch.setattr(builtins, "__import__", interrupted)
+    assert main(["models"]) == 130
+    assert capsys.readouterr().err == "chainrule: stopped; nothing was written.\n"

@@ -120,3 +120,56 @@ def test_ctrl_c_while_the_program_starts_is_no_traceback(
     monkeypatch.setattr(builtins, "__import__", interrupted)
     assert main(["models"]) == 130
     assert capsys.readouterr().err == "chainrule: stopped; nothing was written.\n"
+
+
+@pytest.mark.parametrize("change", ["missing", "more", "codec"])
+def test_a_model_that_was_changed_and_signed_again_is_refused(change: str, tmp_path: Path) -> None:
+    from chainrule.errors import BundleError
+    from chainrule.store import manifest, tensors
+
+    cr.fit(["she was late", "he was late"] * 20, model="gru", tokens=200, width=8).save(tmp_path / "lm")
+    path = tmp_path / "lm" / "model.safetensors"
+    arrays = {name: array.copy() for name, array in tensors.read(path).items()}
+    first = min(arrays)
+    if change == "missing":
+        del arrays[first]
+    elif change == "more":
+        arrays["more"] = arrays[first]
+    else:
+        config = json.loads((tmp_path / "lm" / "config.json").read_text())
+        config["codecs"]["text"]["config"] = ["words"]
+        (tmp_path / "lm" / "config.json").write_text(json.dumps(config))
+    tensors.write(path, arrays)
+    manifest.write(tmp_path / "lm")
+    with pytest.raises(BundleError, match=r"damaged|does not describe"):
+        cr.load(tmp_path / "lm")
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_scores_that_are_no_probabilities_are_refused(value: float, tmp_path: Path) -> None:
+    from chainrule.errors import ModelError
+    from chainrule.store import manifest, tensors
+
+    cr.fit(["she was late", "he was late"] * 20, model="gru", tokens=200, width=8).save(tmp_path / "lm")
+    path = tmp_path / "lm" / "model.safetensors"
+    arrays = {name: array.copy() for name, array in tensors.read(path).items()}
+    arrays["embedding.weight"][:] = value
+    tensors.write(path, arrays)
+    manifest.write(tmp_path / "lm")
+    lm = cr.load(tmp_path / "lm")
+    for score in (lm.score, lambda text: lm.score_texts([text]), lambda text: list(lm.score_each([text]))):
+        with pytest.raises(ModelError, match="log-probability"):
+            score("she was late")
+
+
+def test_weights_of_backing_off_do_not_make_probabilities_above_one(tmp_path: Path) -> None:
+    from chainrule.errors import ModelError
+
+    path = tmp_path / "odd.arpa"
+    path.write_text(
+        "\\data\\\nngram 1=4\nngram 2=1\n\n\\1-grams:\n-99\t<s>\t9\n-0.5\t</s>\n-0.4\tsun\t9\n-0.6\train\t9\n\n"
+        "\\2-grams:\n-0.1\t<s> sun\n\n\\end\\\n"
+    )
+    assert main(["import", "arpa", str(path), "-o", str(tmp_path / "lm"), "-q"]) == 0
+    with pytest.raises(ModelError, match="log-probability"):
+        cr.load(tmp_path / "lm").score("rain rain")

@@ -65,7 +65,8 @@ def test_a_checkpoint_with_a_changed_weight_or_damaged_facts_is_refused(tmp_path
     changed = {**arrays, "model/a": np.where(arrays["model/a"] == 3, 1e30, arrays["model/a"])}
     lost = {FACTS: arrays[FACTS]}
     broken = {**arrays, FACTS: np.frombuffer(b"\xff{", np.uint8)}
-    for wrong in (changed, lost, broken):
+    step = arrays[FACTS].tobytes().replace(b'"step": 1', b'"step": 7')
+    for wrong in (changed, lost, broken, {**arrays, FACTS: np.frombuffer(step, np.uint8)}):
         tensors.write(tmp_path / FILE, wrong)
         with pytest.raises(BundleError, match="damaged"):
             load(tmp_path)
@@ -173,3 +174,29 @@ def test_weights_of_backing_off_do_not_make_probabilities_above_one(tmp_path: Pa
     assert main(["import", "arpa", str(path), "-o", str(tmp_path / "lm"), "-q"]) == 0
     with pytest.raises(ModelError, match="log-probability"):
         cr.load(tmp_path / "lm").score("rain rain")
+
+
+def test_a_comparison_with_damaged_files_is_not_continued_as_if_nothing_were(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, out = tmp_path / "text.txt", tmp_path / "out"
+    data.write_text("".join(f"she was late {number % 7}\n" for number in range(60)))
+    words = ["compare", str(data), "--budget", "10s", "--models", "unigram,2-gram", "-q", "-o", str(out)]
+    assert main(words) == 0
+    loss = json.loads((out / "found" / "2-gram.json").read_text())["loss"]
+    changes = {
+        "found/2-gram.json": (str(loss), "0.001"),
+        "found/unigram.json": ("{", ""),
+        "plan.json": ('"codecs"', '"codics"'),
+        "codecs/words/text/vocabulary.txt": ("late", "laze"),
+        "seconds.txt": (".", "x"),
+    }
+    for name, (old, new) in changes.items():
+        text = (out / name).read_text()
+        assert old in text
+        (out / name).write_text(text.replace(old, new, 1))
+        assert main([*words, "--resume"]) == 1
+        told = capsys.readouterr().err
+        assert "damaged" in told and "unexpected" not in told, name
+        (out / name).write_text(text)
+    assert main([*words, "--resume"]) == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import shutil
@@ -110,7 +111,16 @@ def comparisons(examples: Path, place: Path, random: Random) -> str:
     folder = shutil.copytree(examples / "comparison", place / "comparison")
     damaged(random, some_file(random, folder))
     words = ("--budget", "10s", "--models", "unigram,3-gram", "-o", folder)
-    return command("compare", examples / "data" / "text.txt", *words, "--resume")
+    found = command("compare", examples / "data" / "text.txt", *words, "--resume")
+    if found == "success" and _figures(folder) != _figures(examples / "comparison"):
+        raise Wrong(f"{_figures(folder)} instead of {_figures(examples / 'comparison')}")
+    return found
+
+
+def _figures(folder: Path) -> dict[str, float]:
+    """What a comparison says of every model."""
+    rows = json.loads((folder / "results.json").read_text())["models"]
+    return {row["name"]: row["bits"] for row in rows}
 
 
 SECTIONS = [

@@ -1,7 +1,7 @@
 """What hostile input, damage, kills and full disks do to the program. Prints a Markdown table; all counts but the first
 three should be 0.
 
-    python benchmarks/faults.py [--seconds 1800] [--seed 1] [--only SECTION,...] [--slice] [--verbose]
+    python benchmarks/faults.py [--seconds 1800] [--seed 1] [--only SECTION,...] [--first CASE] [--slice] [--verbose]
 
 Every case is drawn from the seed, the section and its number, so that it can be repeated: `--only SECTION --case 17`.
 Each section has a number of cases that it wants to try and a share of the seconds; it ends with either of them. Cases
@@ -163,9 +163,9 @@ def _begin(section: Section, examples: Path, seed: int, first: int, until: float
         os._exit(code)
 
 
-def run(section: Section, examples: Path, seed: int, seconds: float) -> Tally:
-    """Try the cases of a section within this time."""
-    tally, number, until = Tally(section), 0, time.monotonic() + seconds
+def run(section: Section, examples: Path, seed: int, seconds: float, first: int = 0) -> Tally:
+    """Try the cases of a section, from one on, within this time."""
+    tally, number, until = Tally(section), first, time.monotonic() + seconds
     while number < section.wanted and time.monotonic() < until:
         child, told = _begin(section, examples, seed, number, until)
         number, stuck = _listen(tally, told, number)
@@ -229,7 +229,7 @@ def prepared(folder: Path, few: bool = False) -> Path:
 
 
 def campaign(
-    seconds: float, seed: int, only: set[str], verbose: bool = False, few: bool = False
+    seconds: float, seed: int, only: set[str], verbose: bool = False, few: bool = False, first: int = 0
 ) -> list[Tally]:
     """Every section in turn; time that one does not need is for the others."""
     chosen = [one for one in sections() if not only or one.name in only]
@@ -241,7 +241,7 @@ def campaign(
             left = max(1.0, seconds - (time.monotonic() - began))
             share = section.share / sum(one.share for one in chosen[at:])
             started = time.monotonic()
-            tallies.append(run(section, examples, seed, left * share))
+            tallies.append(run(section, examples, seed, left * share, first))
             if verbose:
                 print(tallies[-1].row(), f"{time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
                 print(*tallies[-1].notes[:20], sep="\n", file=sys.stderr, flush=True)
@@ -273,7 +273,8 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=1800.0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="")
-    parser.add_argument("--case", type=int)
+    parser.add_argument("--case", type=int, help="only this one, with its traceback")
+    parser.add_argument("--first", type=int, default=0, help="begin with this case")
     parser.add_argument("--slice", action="store_true", help="a few examples and the quick sections")
     parser.add_argument("--verbose", action="store_true")
     given = parser.parse_args()
@@ -281,7 +282,7 @@ def main() -> int:
         repeated(given.only, given.case, given.seed)
         return 0
     only = set(SLICE if given.slice else filter(None, given.only.split(",")))
-    tallies = campaign(given.seconds, given.seed, only, given.verbose, given.slice)
+    tallies = campaign(given.seconds, given.seed, only, given.verbose, given.slice, given.first)
     print(table(tallies))
     notes = [note for one in tallies for note in one.notes]
     print(*notes[:40], sep="\n", file=sys.stderr)

@@ -304,7 +304,7 @@ def comparison(examples: Path, place: Path, random: Random) -> str:
         return "success"
     again = executed([*words, "--resume"])
     if again.outcome != "success":
-        raise Lost(f"the comparison cannot go on: {again.told.strip()[-300:]}")
+        raise Lost(f"the comparison cannot continue: {again.told.strip()[-300:]}")
     return "success" if ended.code == -signal.SIGKILL else "refused"
 
 

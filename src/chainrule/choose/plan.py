@@ -91,7 +91,7 @@ def _load(kept: Kept, folder: Path) -> dict[str, Codec]:
         found[role] = kind.load(folder / role, kind.Config.from_values(settings))
         if found[role].fingerprint() != fingerprint:
             raise BundleError(
-                f"{folder / role} is damaged: it is not what was written. Begin anew with --force."
+                f"{folder / role} is damaged: it is not what was written. Start from scratch with --force."
             )
     return found
 

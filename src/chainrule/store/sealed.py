@@ -53,5 +53,5 @@ def _sum(data: bytes) -> int:
 
 def _damaged(path: Path) -> BundleError:
     return BundleError(
-        f"{path} is damaged: it is not what was written. Copy it again, or begin anew with --force."
+        f"{path} is damaged: it is not what was written. Copy it again, or start from scratch with --force."
     )

@@ -4,6 +4,7 @@ import errno
 import os
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -180,3 +181,42 @@ def test_an_open_file_continues_where_it_stands(tmp_path: Path) -> None:
         write_text(f"/dev/fd/{file.fileno()}", "within")
         file.write(b" after")
     assert (tmp_path / "file").read_text() == "before within after"
+
+
+def left(folder: Path, name: str, age: float = 3600.0) -> Path:
+    """What a killed writer leaves."""
+    path = folder / name
+    path.mkdir()
+    (path / "weights").write_bytes(b"half")
+    os.utime(path, (time.time() - age,) * 2)
+    return path
+
+
+def test_what_killed_writers_left_is_removed(tmp_path: Path) -> None:
+    dead = left(tmp_path, ".lm.01234567.partial")
+    kept = [
+        left(tmp_path, ".lm2.01234567.partial"),  # of another model
+        left(tmp_path, ".lm.0123456.partial"),  # no name of ours
+        left(tmp_path, ".lm.89abcdef.partial", age=1.0),  # its writer may be about to take the lock
+        left(tmp_path, ".lm.01234567.old"),
+    ]
+    with new_folder(tmp_path / "lm") as folder:
+        (folder / "a").write_text("a")
+    assert not dead.exists() and all(path.exists() for path in kept)
+    half = tmp_path / ".note.txt.01234567.partial"
+    half.write_text("half")
+    os.utime(half, (1.0, 1.0))
+    write_text(tmp_path / "note.txt", "whole")
+    assert not half.exists()
+
+
+def test_what_a_living_writer_writes_is_left_alone(tmp_path: Path) -> None:
+    with new_folder(tmp_path / "lm") as folder:
+        os.utime(folder, (1.0, 1.0))
+        with pytest.raises(BundleError), new_folder(tmp_path / "lm") as other:
+            (other / "a").write_text("other")
+            (tmp_path / "lm").write_text("")
+        assert folder.is_dir()
+        (tmp_path / "lm").unlink()
+        (folder / "a").write_text("a")
+    assert (tmp_path / "lm" / "a").read_text() == "a"

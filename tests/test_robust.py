@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -64,7 +65,8 @@ def test_a_checkpoint_with_a_changed_weight_or_damaged_facts_is_refused(tmp_path
     changed = {**arrays, "model/a": np.where(arrays["model/a"] == 3, 1e30, arrays["model/a"])}
     lost = {FACTS: arrays[FACTS]}
     broken = {**arrays, FACTS: np.frombuffer(b"\xff{", np.uint8)}
-    for wrong in (changed, lost, broken):
+    step = arrays[FACTS].tobytes().replace(b'"step": 1', b'"step": 7')
+    for wrong in (changed, lost, broken, {**arrays, FACTS: np.frombuffer(step, np.uint8)}):
         tensors.write(tmp_path / FILE, wrong)
         with pytest.raises(BundleError, match="damaged"):
             load(tmp_path)
@@ -78,7 +80,7 @@ def test_a_config_that_claims_a_huge_width_takes_no_memory() -> None:
 
     small = Lstm.tiny()
     with pytest.raises(ModelError, match="damaged"):
-        Lstm.from_arrays(replace(small.config, width=1_000_000), small.arrays())
+        Lstm.from_arrays(replace(small.config, width=60_000), small.arrays())
 
 
 def test_a_panic_of_the_tokenizers_library_is_an_error() -> None:
@@ -102,3 +104,99 @@ def test_two_trainings_do_not_share_a_run_folder(tmp_path: Path) -> None:
     with locked(tmp_path / "run"), pytest.raises(BundleError, match="Another process"):
         cr.fit(lines, model="gru", tokens=200, width=8, run=tmp_path / "run")
     cr.fit(lines, model="gru", tokens=200, width=8, run=tmp_path / "run")
+
+
+def test_ctrl_c_while_the_program_starts_is_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import builtins
+
+    usual = builtins.__import__
+
+    def interrupted(name: str, *more: Any, **others: Any) -> Any:
+        if name == "chainrule.cli.app":
+            raise KeyboardInterrupt
+        return usual(name, *more, **others)
+
+    monkeypatch.setattr(builtins, "__import__", interrupted)
+    assert main(["models"]) == 130
+    assert capsys.readouterr().err == "chainrule: stopped; nothing was written.\n"
+
+
+@pytest.mark.parametrize("change", ["missing", "more", "codec"])
+def test_a_model_that_was_changed_and_signed_again_is_refused(change: str, tmp_path: Path) -> None:
+    from chainrule.errors import BundleError
+    from chainrule.store import manifest, tensors
+
+    cr.fit(["she was late", "he was late"] * 20, model="gru", tokens=200, width=8).save(tmp_path / "lm")
+    path = tmp_path / "lm" / "model.safetensors"
+    arrays = {name: array.copy() for name, array in tensors.read(path).items()}
+    first = min(arrays)
+    if change == "missing":
+        del arrays[first]
+    elif change == "more":
+        arrays["more"] = arrays[first]
+    else:
+        config = json.loads((tmp_path / "lm" / "config.json").read_text())
+        config["codecs"]["text"]["config"] = ["words"]
+        (tmp_path / "lm" / "config.json").write_text(json.dumps(config))
+    tensors.write(path, arrays)
+    manifest.write(tmp_path / "lm")
+    with pytest.raises(BundleError, match=r"damaged|does not describe"):
+        cr.load(tmp_path / "lm")
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_scores_that_are_no_probabilities_are_refused(value: float, tmp_path: Path) -> None:
+    from chainrule.errors import ModelError
+    from chainrule.store import manifest, tensors
+
+    cr.fit(["she was late", "he was late"] * 20, model="gru", tokens=200, width=8).save(tmp_path / "lm")
+    path = tmp_path / "lm" / "model.safetensors"
+    arrays = {name: array.copy() for name, array in tensors.read(path).items()}
+    arrays["embedding.weight"][:] = value
+    tensors.write(path, arrays)
+    manifest.write(tmp_path / "lm")
+    lm = cr.load(tmp_path / "lm")
+    for score in (lm.score, lambda text: lm.score_texts([text]), lambda text: list(lm.score_each([text]))):
+        with pytest.raises(ModelError, match="log-probability"):
+            score("she was late")
+
+
+def test_weights_of_backing_off_do_not_make_probabilities_above_one(tmp_path: Path) -> None:
+    from chainrule.errors import ModelError
+
+    path = tmp_path / "odd.arpa"
+    path.write_text(
+        "\\data\\\nngram 1=4\nngram 2=1\n\n\\1-grams:\n-99\t<s>\t9\n-0.5\t</s>\n-0.4\tsun\t9\n-0.6\train\t9\n\n"
+        "\\2-grams:\n-0.1\t<s> sun\n\n\\end\\\n"
+    )
+    assert main(["import", "arpa", str(path), "-o", str(tmp_path / "lm"), "-q"]) == 0
+    with pytest.raises(ModelError, match="log-probability"):
+        cr.load(tmp_path / "lm").score("rain rain")
+
+
+def test_a_comparison_with_damaged_files_is_not_continued_as_if_nothing_were(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, out = tmp_path / "text.txt", tmp_path / "out"
+    data.write_text("".join(f"she was late {number % 7}\n" for number in range(60)))
+    words = ["compare", str(data), "--budget", "10s", "--models", "unigram,2-gram", "-q", "-o", str(out)]
+    assert main(words) == 0
+    loss = json.loads((out / "found" / "2-gram.json").read_text())["loss"]
+    changes = {
+        "found/2-gram.json": (str(loss), "0.001"),
+        "found/unigram.json": ("{", ""),
+        "plan.json": ('"codecs"', '"codics"'),
+        "codecs/words/text/vocabulary.txt": ("late", "laze"),
+        "seconds.txt": (".", "x"),
+    }
+    for name, (old, new) in changes.items():
+        text = (out / name).read_text()
+        assert old in text
+        (out / name).write_text(text.replace(old, new, 1))
+        assert main([*words, "--resume"]) == 1
+        told = capsys.readouterr().err
+        assert "damaged" in told and "unexpected" not in told, name
+        (out / name).write_text(text)
+    assert main([*words, "--resume"]) == 0

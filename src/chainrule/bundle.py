@@ -22,7 +22,7 @@ from chainrule.codecs.base import Codec
 from chainrule.config import Config, parted, to_json, visible
 from chainrule.data.rows import TEXT
 from chainrule.draw.picture import Picture
-from chainrule.errors import BundleError, ConfigError, ModelError
+from chainrule.errors import BundleError, ChainruleError, ConfigError, ModelError
 from chainrule.models.base import Body, LanguageModel
 from chainrule.models.registry import family
 from chainrule.runtime import versions
@@ -327,7 +327,19 @@ def load(folder: Path | str, verify: bool = False) -> Bundle:
         raise ConfigError(
             f"A folder with a saved model is wanted, and a {type(folder).__name__} came: {folder!r}."
         )
-    folder = Path(folder)
+    try:
+        return _loaded(Path(folder), verify)
+    except (ChainruleError, MemoryError):
+        raise
+    except Exception as error:  # its files are whole, but what they say does not fit together
+        told = str(error).strip().replace("\n", " ")
+        raise BundleError(
+            f"{folder} is damaged: it cannot be loaded ({type(error).__name__}: {told:.200}). "
+            "Copy or save the model again."
+        ) from error
+
+
+def _loaded(folder: Path, verify: bool) -> Bundle:
     config = read_config(folder)
     inside = [
         path.relative_to(folder).as_posix() for path in (folder / CODECS).rglob("*") if not path.is_dir()

@@ -18,6 +18,7 @@ It is `--encoder.layers 4` on the command line, a table `[encoder]` in TOML, `en
 from __future__ import annotations
 
 import json
+import math
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,6 +29,8 @@ from typing import Any, Literal, Self, TypeVar, Union, get_args, get_origin, get
 
 from chainrule.aliases import elsewhere, words_for
 from chainrule.errors import ConfigError, suggest
+
+LARGEST_SEED = 1 << 62
 
 
 def option(
@@ -170,11 +173,11 @@ def read_toml(path: Path) -> dict[str, Any]:
     """The settings in a TOML file, its tables as groups; `min-count` and `min_count` are the same name."""
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
+        return _underscored(values)
     except OSError as error:
         raise ConfigError(f"The settings file {path} cannot be read: {error.strerror}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # a number may have thousands of digits, too
         raise ConfigError(f"{path} is not TOML: {error}. Write one `name = value` a line.") from error
-    return _underscored(values)
 
 
 def _underscored(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -262,9 +265,9 @@ def _check(setting: Setting, value: Any) -> None:
 
 def _check_range(name: str, number: float, low: float | None, high: float | None) -> None:
     if low is not None and not number >= low:  # `not >=` also refuses NaN
-        raise ConfigError(f"{name} must be at least {low}, not {number}.")
+        raise ConfigError(f"{name} must be at least {low:,}, not {number}.")
     if high is not None and not number <= high:
-        raise ConfigError(f"{name} must be at most {high}, not {number}.")
+        raise ConfigError(f"{name} must be at most {high:,}, not {number}.")
 
 
 def _read(setting: Field[Any], value: Any, wanted: Any) -> Any:
@@ -359,6 +362,6 @@ def amount(text: str) -> int:
     plain = text.strip().replace("_", "").removesuffix("b").removesuffix("B")
     unit = plain[-1:] if plain[-1:] in UNITS else ""
     number = float(plain.removesuffix(unit)) * UNITS[unit]
-    if number != int(number):
+    if not math.isfinite(number) or number != int(number):
         raise ValueError(text)
     return int(number)

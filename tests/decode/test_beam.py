@@ -148,7 +148,7 @@ def test_the_beam_continues_beyond_what_the_model_can_hold() -> None:
 
 
 def test_a_beam_without_width_is_refused() -> None:
-    with pytest.raises(ConfigError, match="wide"):
+    with pytest.raises(ConfigError, match="at least 1"):
         beam(Table.tiny(), [BOS], 0, 3)
 
 

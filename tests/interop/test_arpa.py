@@ -169,3 +169,23 @@ def test_capital_specials_and_a_byte_order_mark_are_understood(tmp_path: Path) -
     (one, words), (other, same) = import_arpa(plain), import_arpa(odd)
     assert words.tokens(range(words.size)) == same.tokens(range(same.size))
     np.testing.assert_array_equal(scores(one, words, ["sun rain"]), scores(other, same, ["sun rain"]))
+
+
+def test_two_words_that_stand_for_one_symbol_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "twice.arpa"
+    path.write_text(SMALL.replace("rain", "\\u0073").replace("sun", "s"))
+    assert import_arpa(path)[1].size == 7
+    with pytest.raises(DataError, match="two of its words stand for 's'"):
+        import_arpa(path, "events")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("-0.4\tsun", "0\tsun"), ("-0.2\tsun rain", "-0.2\tsun rain\n0\tsun sun")],
+    ids=["1-grams", "2-grams"],
+)
+def test_probabilities_that_add_up_to_more_than_one_are_refused(old: str, new: str, tmp_path: Path) -> None:
+    path = tmp_path / "certain.arpa"
+    path.write_text(SMALL.replace("ngram 2=2", f"ngram 2={2 + new.count(chr(10))}").replace(old, new))
+    with pytest.raises(DataError, match="more than one"):
+        import_arpa(path)

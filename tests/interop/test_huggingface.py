@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 import torch
 
-from chainrule.bundle import Bundle
+from chainrule.bundle import Bundle, load
 from chainrule.codecs.base import Texts
 from chainrule.codecs.huggingface import HuggingFace
 from chainrule.errors import BundleError
@@ -285,3 +286,65 @@ def test_what_is_no_folder_of_theirs_is_refused(tmp_path: Path) -> None:
         import_hf(tmp_path / "lm")
     with pytest.raises(BundleError, match="is a file"):
         import_hf(tmp_path / "lm/config.json")
+
+
+def test_a_tokenizer_that_drops_merges_does_not_when_it_scores(tmp_path: Path) -> None:
+    folder = gpt2(tmp_path)
+    text = json.loads((folder / "tokenizer.json").read_text())
+    text["model"]["dropout"] = 0.5
+    (folder / "tokenizer.json").write_text(json.dumps(text))
+    bundle = import_hf(folder)
+    bundle.save(tmp_path / "saved")
+    for one in (bundle, load(tmp_path / "saved")):
+        assert len({one.score(LINES[0]).bits for _ in range(9)}) == 1
+    assert any("dropout" in note for note in bundle.card["notes"])
+
+
+@pytest.mark.parametrize("name", ["tokenizer_config.json", "generation_config.json", "model.safetensors"])
+@pytest.mark.parametrize("kind", ["pipe", "zeros", "large"])
+def test_only_ordinary_files_are_read(name: str, kind: str, tmp_path: Path) -> None:
+    folder = gpt2(tmp_path)
+    (folder / name).unlink(missing_ok=True)
+    if kind == "pipe":
+        os.mkfifo(folder / name)
+    elif kind == "zeros":
+        (folder / name).symlink_to("/dev/zero")
+    else:
+        with (folder / name).open("wb") as file:
+            file.truncate(1 << 40)
+    with pytest.raises(BundleError):
+        import_hf(folder)
+
+
+def test_a_piece_of_a_model_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    folder = gpt2(tmp_path)
+    (folder / "model.safetensors").unlink()
+    os.mkfifo(folder / "part.safetensors")
+    (folder / "model.safetensors.index.json").write_text('{"weight_map": {"a": "part.safetensors"}}')
+    with pytest.raises(BundleError, match="no ordinary file"):
+        import_hf(folder)
+
+
+@pytest.mark.parametrize("family", ["gpt2", "bert"])
+@pytest.mark.parametrize(
+    "value", [10**400, float("inf"), float("nan"), -1.0], ids=["huge", "inf", "nan", "below"]
+)
+def test_an_epsilon_that_is_no_number_is_explained(family: str, value: float, tmp_path: Path) -> None:
+    folder = FOLDERS[family](tmp_path)
+    edited(folder, **{"layer_norm_epsilon" if family == "gpt2" else "layer_norm_eps": value})
+    with pytest.raises(BundleError, match=r"should be a number|epsilon must be"):
+        import_hf(folder)
+
+
+def test_a_vocabulary_without_what_it_needs_is_explained(tmp_path: Path) -> None:
+    folder = bert(tmp_path)
+    edited(folder, vocab_size=1)
+    with pytest.raises(BundleError):
+        import_hf(folder)
+    pieces = ["[PAD]", "[CLS]", "[SEP]", "[MASK]", "a", "b"]
+    (folder / "tokenizer.json").unlink()
+    (folder / "vocab.txt").write_text("".join(f"{piece}\n" for piece in pieces))
+    for size in (1, len(pieces)):
+        edited(folder, vocab_size=size)
+        with pytest.raises(BundleError):
+            import_hf(folder)

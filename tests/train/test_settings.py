@@ -191,7 +191,7 @@ def test_an_unfinished_model_is_told_with_its_unit() -> None:
 
 
 def test_too_large_a_model_is_refused_with_advice(text: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert fit(text, "--width", "3000000", "--epochs", "1") == 1
+    assert fit(text, "--width", "60000", "--layers", "64", "--epochs", "1") == 1
     assert "smaller --width" in capsys.readouterr().err
 
 

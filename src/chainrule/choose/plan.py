@@ -10,14 +10,12 @@ from typing import Any
 from chainrule.codecs.base import Codec
 from chainrule.codecs.registry import codec as codec_named
 from chainrule.codecs.registry import codecs as codec_names
-from chainrule.config import to_json
 from chainrule.data.corpus import Corpus
 from chainrule.data.dataset import Dataset, Prepared, encoded, learn_codecs, open_data
 from chainrule.data.roles import Role
 from chainrule.data.sources import Given
 from chainrule.errors import BundleError, ConfigError
-from chainrule.store.files import write_text
-from chainrule.store.manifest import read_json
+from chainrule.store import sealed
 
 PLAN, CODECS = "plan.json", "codecs"
 GIVEN, TYPED = "data.jsonl", "data.txt"  # where texts and standard input are put, for all processes
@@ -54,7 +52,7 @@ class RacePlan:
         """Keep the plan and its codecs, so that all processes use the same ones; data not yet `ready` are read."""
         ready = ready or self.read()
         kept = {one.codec.name: _save(one.codecs, out / CODECS / one.codec.name) for one in ready}
-        write_text(out / PLAN, to_json({"plan": asdict(self), CODECS: kept}, indent=2) + "\n")
+        sealed.write_json(out / PLAN, {"plan": asdict(self), CODECS: kept}, indent=2)
         return {one.codec.name: one for one in ready}
 
     def open(self, codec: str | None) -> Dataset:
@@ -75,7 +73,7 @@ class RacePlan:
         return open_data(*parts, roles=roles, codec=codec, options=self.options, allowed=allowed)
 
 
-Kept = Mapping[str, tuple[str, Mapping[str, Any]]]  # role -> name and settings of its codec
+Kept = Mapping[str, tuple[str, Mapping[str, Any], str]]  # role -> name, settings and fingerprint of its codec
 
 
 def _save(codecs: Mapping[str, Codec], folder: Path) -> Kept:
@@ -83,14 +81,19 @@ def _save(codecs: Mapping[str, Codec], folder: Path) -> Kept:
     for role, codec in codecs.items():
         (folder / role).mkdir(parents=True, exist_ok=True)
         codec.save(folder / role)
-    return {role: (codec.name, codec.config.values()) for role, codec in codecs.items()}
+    return {role: (codec.name, codec.config.values(), codec.fingerprint()) for role, codec in codecs.items()}
 
 
 def _load(kept: Kept, folder: Path) -> dict[str, Codec]:
-    kinds = {role: codec_named(name) for role, (name, _) in kept.items()}
-    return {
-        role: kind.load(folder / role, kind.Config.from_values(kept[role][1])) for role, kind in kinds.items()
-    }
+    found = {}
+    for role, (name, settings, fingerprint) in kept.items():
+        kind = codec_named(name)
+        found[role] = kind.load(folder / role, kind.Config.from_values(settings))
+        if found[role].fingerprint() != fingerprint:
+            raise BundleError(
+                f"{folder / role} is damaged: it is not what was written. Start from scratch with --force."
+            )
+    return found
 
 
 def _check_parts(ready: list[Prepared]) -> None:
@@ -110,14 +113,14 @@ def _check_parts(ready: list[Prepared]) -> None:
 
 def opened(out: Path, codec: str | None = None) -> tuple[RacePlan, dict[str, Prepared]]:
     """A plan that was begun, and its data again; as ids of all its codecs, or of one."""
-    kept = read_json(out / PLAN)
+    kept = sealed.read_json(out / PLAN)
     plan, wanted = RacePlan(**kept["plan"]), [codec] if codec else kept[CODECS]
     return plan, {name: plan.again(_load(kept[CODECS][name], out / CODECS / name)) for name in wanted}
 
 
 def check_same(out: Path, plan: RacePlan) -> None:
     """Whether a comparison can continue the one that was begun."""
-    found = read_json(out / PLAN).get("plan")
+    found = sealed.read_json(out / PLAN).get("plan")
     if found != asdict(plan):
         changed = sorted(name for name, value in asdict(plan).items() if (found or {}).get(name) != value)
         raise BundleError(

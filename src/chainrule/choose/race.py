@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -16,7 +15,8 @@ from chainrule.choose.forks import Event, Forks
 from chainrule.choose.ladder import Rung, by_promise
 from chainrule.choose.rounds import CONTINUES, FAILED, SHORTEST, Log, Turn, left_out, schedule
 from chainrule.config import to_json
-from chainrule.errors import Stopped
+from chainrule.errors import BundleError, Stopped
+from chainrule.store import sealed
 from chainrule.store.files import write_text
 from chainrule.train.checkpoint import FILE as CHECKPOINT
 
@@ -54,12 +54,12 @@ class Race:
         for folder in FOLDERS:
             (self.out / folder).mkdir(parents=True, exist_ok=True)
         if (self.out / CLOCK).exists():
-            self.before = float((self.out / CLOCK).read_text())
+            self.before = _seconds(self.out / CLOCK)
 
-    def measure(self, name: str, work: Callable[[], object]) -> None:
+    def measure(self, name: str, work: Callable[[], Mapping[str, Any]]) -> None:
         """Something beside the models, unless it has been found before."""
         if not self.found(name):
-            write_text(self.out / "found" / f"{name}.json", to_json(work()) + "\n")
+            sealed.write_json(self.out / "found" / f"{name}.json", work())
 
     def run(self) -> None:
         """Everything, the simplest first."""
@@ -229,7 +229,7 @@ class Race:
         if len(turns) >= HALVES and turns[-1].epochs <= 1.0:
             harder = self.found(best.name)["bits"] / turns[-1].figure  # the test part, than what decided
             points = {"read": [[turn.epochs, harder * turn.figure] for turn in turns]}
-            write_text(self.out / "found" / f"curve of {best.name}.json", to_json(points) + "\n")
+            sealed.write_json(self.out / "found" / f"curve of {best.name}.json", points)
             return
         seconds = min(self._curve_seconds(), self.left)
         if not seconds or seconds < self._curve_seconds() / 2:
@@ -251,7 +251,7 @@ class Race:
     def found(self, name: str) -> Any:
         """What a model's process left; None if it did not come so far."""
         path = self.out / "found" / f"{name}.json"
-        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+        return sealed.read_json(path) if path.exists() else None
 
     @property
     def left(self) -> float:
@@ -304,6 +304,13 @@ class Race:
         log = path.with_suffix(".log")
         told = log.read_text(errors="replace").strip().splitlines() if log.exists() else []
         return _reason(code, told)
+
+
+def _seconds(path: Path) -> float:
+    try:
+        return float(path.read_text())
+    except (OSError, ValueError) as error:
+        raise BundleError(f"{path} is damaged: it should say how many seconds have passed.") from error
 
 
 @contextmanager

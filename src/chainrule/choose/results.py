@@ -16,6 +16,7 @@ from chainrule.choose.ladder import Rung
 from chainrule.choose.plan import GIVEN, TYPED, by_bytes, judged_on, rate
 from chainrule.choose.race import Race
 from chainrule.choose.rounds import DROPPED
+from chainrule.choose.scored import read_cases
 from chainrule.choose.yardsticks import YARDSTICKS, said
 from chainrule.data.check import Check
 from chainrule.data.dataset import Prepared
@@ -99,7 +100,7 @@ def _row(race: Race, name: str, compared: Compared) -> dict[str, Any]:
 
 def _cases(race: Race, name: str, part: str = "") -> tuple[np.ndarray, np.ndarray]:
     """Bits and sizes (S,) of what a model was judged on; of `.valid`, of what decided about it."""
-    bits, sizes = np.load(race.out / "found" / f"{name}{part}.npy")
+    bits, sizes = read_cases(race.out / "found" / f"{name}{part}.npy")
     return bits, sizes
 
 

@@ -12,10 +12,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from chainrule.config import to_json
 from chainrule.draw.markup import duration
-from chainrule.store.files import write_text
-from chainrule.store.manifest import read_json
+from chainrule.store import sealed
 
 SHORTEST = (
     10.0  # seconds of a round at least, once a process has started: one for judging, the rest is learning
@@ -129,7 +127,7 @@ class Log:
         """What an interrupted comparison wrote, or a new one."""
         if not (out / ROUNDS).exists():
             return cls(out, fresh, [])
-        kept: Mapping[str, Any] = read_json(out / ROUNDS)
+        kept: Mapping[str, Any] = sealed.read_json(out / ROUNDS)
         plan = kept["schedule"]
         rounds = tuple((int(models), float(each)) for models, each in plan["rounds"])
         turns = [Turn(**one) for one in kept["turns"]]
@@ -172,4 +170,4 @@ class Log:
     def save(self) -> None:
         """Keep everything."""
         values = {"schedule": asdict(self.schedule), "turns": [asdict(one) for one in self.turns]}
-        write_text(self.out / ROUNDS, to_json(values, indent=2) + "\n")
+        sealed.write_json(self.out / ROUNDS, values, indent=2)

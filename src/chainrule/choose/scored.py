@@ -5,14 +5,17 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 
+from chainrule.errors import BundleError
 from chainrule.models.base import LanguageModel
 from chainrule.models.mix import mixed
-from chainrule.store.files import new_file
+from chainrule.store import sealed
 
 
 @dataclass(frozen=True)
@@ -39,15 +42,26 @@ class Reading:
         version = self.version.read_bytes() if self.version.exists() else b""
         digest = hashlib.blake2b(version + np.ascontiguousarray(ids).tobytes(), digest_size=8).hexdigest()
         path = self.folder / f"{self.name}.{digest}.f32"
-        if path.exists():
-            kept = np.frombuffer(path.read_bytes(), np.float32)
+        with suppress(BundleError):  # not there, or damaged: scored again
+            kept = np.frombuffer(sealed.read_bytes(path), np.float32)
             return Scored(kept[:-1], float(kept[-1]))
         began = time.perf_counter()
         logs = self.model.score_ids(ids)
         seconds = time.perf_counter() - began
-        with new_file(path) as file:
-            file.write(np.append(logs, seconds).astype(np.float32).tobytes())
+        sealed.write_bytes(path, np.append(logs, seconds).astype(np.float32).tobytes())
         return Scored(logs, seconds)
+
+
+def write_cases(path: Path, cases: Sequence[np.ndarray]) -> None:
+    """Bits and sizes of everything that a model was judged on."""
+    file = BytesIO()
+    np.save(file, np.stack(cases))
+    sealed.write_bytes(path, file.getvalue())
+
+
+def read_cases(path: Path) -> np.ndarray:
+    """(2, S): what `write_cases` has written."""
+    return np.asarray(np.load(BytesIO(sealed.read_bytes(path))))
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,7 @@ from chainrule.bundle import Bundle, load
 from chainrule.choose.ladder import Rung, title
 from chainrule.choose.measure import JUDGING, Peak, choice, judged
 from chainrule.choose.plan import RacePlan, chosen_on, judged_on, opened, rate
-from chainrule.choose.scored import Mixing, Reading, Scorer
-from chainrule.config import to_json
+from chainrule.choose.scored import Mixing, Reading, Scorer, write_cases
 from chainrule.data.corpus import Corpus, Part
 from chainrule.data.dataset import Prepared
 from chainrule.errors import ChainruleError
@@ -33,6 +32,7 @@ from chainrule.judge.score import LOG2, score_ids
 from chainrule.models.base import LanguageModel
 from chainrule.models.mix import Mix, best_weights
 from chainrule.progress import Meter, Step, quiet
+from chainrule.store import sealed
 from chainrule.store.files import MARK, write_text
 from chainrule.symbols import BOS, EOS
 from chainrule.train.budget import Timing
@@ -124,10 +124,10 @@ class Work:
         """Judge models on the test part that were dropped before anybody had asked for that."""
         for name in self.job["names"]:
             bundle, path = load(self.out / "models" / name), self.out / "found" / f"{name}.json"
-            found = json.loads(path.read_text(encoding="utf-8"))
+            found = sealed.read_json(path)
             with _threads(found["threads"]):
                 told = self._tested(name, bundle, self._reading(name, bundle.model))
-            write_text(path, to_json({**found, **told}, indent=2) + "\n")
+            sealed.write_json(path, {**found, **told}, indent=2)
 
     def _reading(self, name: str, model: LanguageModel) -> Reading:
         """The scores of a model, kept for mixes; saved again, it is another one."""
@@ -136,7 +136,7 @@ class Work:
     def _tested(self, name: str, bundle: Bundle, scorer: Scorer) -> dict[str, Any]:
         """Everything there is to say about a model on the test part."""
         found = judged(bundle, self.prepared, self.plan.seed, scorer, self.spelling)
-        np.save(self.out / "found" / f"{name}.npy", np.stack([found.bits, found.sizes]))
+        write_cases(self.out / "found" / f"{name}.npy", [found.bits, found.sizes])
         return {"bits": float(found.bits.sum() / found.sizes.sum()), **found.facts}
 
     @property
@@ -172,7 +172,7 @@ class Work:
         """Mix several models that were found; the first may adapt itself to what it reads."""
         self.peak.reset()
         bundles = [load(self.out / "models" / name) for name in self.job["parts"]]
-        parts = [json.loads((self.out / "found" / f"{name}.json").read_text()) for name in self.job["parts"]]
+        parts = [sealed.read_json(self.out / "found" / f"{name}.json") for name in self.job["parts"]]
         threads = next((one["threads"] for one in parts if one["threads"]), None)
         valid = chosen_on(self.prepared)
         predicted, way = valid.ids != BOS, self.job["adapting"]
@@ -209,7 +209,7 @@ class Work:
             some = replace(self, prepared=replace(self.prepared, train=Part(train)))
             model = some._learnt(rung, options(fraction)).model
             points.append([some.prepared.train.main.symbols, score_ids(model, test.ids).bits])
-        write_text(self.out / "found" / f"curve of {rung.name}.json", to_json({"points": points}) + "\n")
+        sealed.write_json(self.out / "found" / f"curve of {rung.name}.json", {"points": points})
 
     def _teller(self, name: str) -> Any:
         """A `Progress` that says its lines."""
@@ -241,7 +241,7 @@ class Work:
             chosen = choice(bundle, quick or self.prepared, scorer, self.spelling)
             tested = {} if quick else self._tested(name, bundle, scorer)
         if chosen.cases is not None and not quick:
-            np.save(self.out / "found" / f"{name}.valid.npy", np.stack(chosen.cases))
+            write_cases(self.out / "found" / f"{name}.valid.npy", chosen.cases)
         told = {
             "name": name,
             "title": title(family, settings, name),
@@ -262,7 +262,7 @@ class Work:
             **tested,
             **facts,
         }
-        write_text(self.out / "found" / f"{name}.json", to_json(told, indent=2) + "\n")
+        sealed.write_json(self.out / "found" / f"{name}.json", told, indent=2)
         say({"name": name, "done": True, "bits": chosen.figure, "seconds": seconds})
         return chosen.loss
 

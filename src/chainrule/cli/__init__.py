@@ -36,13 +36,15 @@ def main(words: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if words is None else words)
     if sys.stderr is None:  # closed by a shell: what is said there must not land elsewhere
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
-    from chainrule.cli.app import run
-
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a sign that cannot be shown must not end the program
-            stream.reconfigure(errors="backslashreplace")
     try:
         with _ending():
+            from chainrule.cli.app import run
+
+            for stream in (sys.stdout, sys.stderr):
+                if isinstance(
+                    stream, io.TextIOWrapper
+                ):  # a sign that cannot be shown must not end the program
+                    stream.reconfigure(errors="backslashreplace")
             code = run(given, began)
             if sys.stdout is not None:  # a shell may have closed it
                 sys.stdout.flush()

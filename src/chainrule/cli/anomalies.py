@@ -12,7 +12,6 @@ from chainrule.cli.output import Json, Printer, Quiet, Verbose, encoded, number,
 from chainrule.cli.saved import Int8, Saved, loaded
 from chainrule.cli.settings import Groups, of_data
 from chainrule.cli.verb import Verb, typed
-from chainrule.errors import ConfigError
 
 if TYPE_CHECKING:
     from chainrule.use.anomalies import Anomaly, Total
@@ -29,7 +28,9 @@ def anomalies(
     context: typer.Context,
     model: Saved,
     data: Annotated[str, typer.Argument(metavar="DATA", help="A table of numbers or events.")],
-    k: Annotated[int, typer.Option("-k", "--count", help="How many of each kind to show.")] = 10,
+    k: Annotated[
+        int, typer.Option("-k", "--count", min=1, max=1_000_000_000, help="How many of each kind to show.")
+    ] = 10,
     each: Annotated[
         bool, typer.Option("--each", help="Every value in the order of the data, one line each.")
     ] = False,
@@ -48,8 +49,6 @@ def anomalies(
     """
     from chainrule.use.anomalies import anomalies as found_in
 
-    if k < 1:
-        raise ConfigError(f"-k says how many to show, 1 or more, not {k}.")
     output = Printer(json, quiet, verbose)
     found = found_in(loaded(model, int8), named(data), typed(context), id)
     for note in found.notes:

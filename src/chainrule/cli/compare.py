@@ -15,6 +15,7 @@ from chainrule.cli.live import watching
 from chainrule.cli.output import Json, Printer, Quiet, Verbose, number, seconds, size, table
 from chainrule.cli.settings import Groups, of_codec, of_data, understood
 from chainrule.cli.verb import Verb, typed
+from chainrule.config import LARGEST_SEED
 
 if TYPE_CHECKING:
     from chainrule.choose.compare import Comparison
@@ -68,7 +69,7 @@ def compare(
     codec: Codecs = None,
     valid: Valid = None,
     test: Test = None,
-    seed: Annotated[int, typer.Option(help="Random seed.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Random seed.")] = 1,
     resume: Annotated[bool, typer.Option("--resume", help="Continue a comparison that was stopped.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier comparison in OUT.")] = False,
     json: Json = False,

@@ -22,9 +22,10 @@ def complete(
         str, typer.Argument(metavar="PROMPT", help="The text to complete; -: the lines of stdin.")
     ] = "",
     k: Annotated[
-        int, typer.Option("-k", "--best", min=1, help="How many words, next symbols and continuations.")
+        int,
+        typer.Option("-k", "--best", min=1, max=100, help="How many words, next symbols and continuations."),
     ] = 5,
-    length: Annotated[int, typer.Option(min=0, help="How many symbols to add at most.")] = 10,
+    length: Annotated[int, typer.Option(min=0, max=100_000, help="How many symbols to add at most.")] = 10,
     unknown: Annotated[bool, typer.Option("--unknown", help="Let it predict <unk> too.")] = False,
     int8: Int8 = False,
     json: Json = False,

@@ -13,7 +13,7 @@ from chainrule.cli.saved import Int8, Saved, loaded, tell_unknown
 def fill(
     model: Saved,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="A text with [MASK] where tokens are missing.")],
-    k: Annotated[int, typer.Option("-k", min=1, help="How many symbols for each mask.")] = 5,
+    k: Annotated[int, typer.Option("-k", min=1, max=1_000, help="How many symbols for each mask.")] = 5,
     int8: Int8 = False,
     json: Json = False,
     quiet: Quiet = False,

@@ -214,7 +214,8 @@ def _fit(
     from chainrule.train.budget import Stopwatch, Timing
     from chainrule.train.fit import fit as train
 
-    run = out.with_name(out.name + ".run")  # beside the model: the checkpoints that --resume continues from
+    place = out if out.name.strip(".") else out.resolve()  # a dot has no name to put anything beside
+    run = place.parent / f"{place.name}.run"  # beside the model: the checkpoints that --resume continues from
     timing = Timing(Stopwatch(began), leaving=LEAVING)
     bundle = train(source, run=run, force=force, timing=timing, **options)
     for note in bundle.card.get("notes", ()):

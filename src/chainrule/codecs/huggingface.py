@@ -50,6 +50,7 @@ class HuggingFace(Codec):
         self.roles = {role: roles.get(role) for role in ROLES}
         self.rows, self.suppressed_rows = rows, tuple(suppressed_rows)
         self.tokenizer = opened(text)
+        named = _named(self.tokenizer, rows)
         own = self._own()
         self.keeps = frozenset(own)  # our special ids with a token of their own
         rest = np.setdiff1d(np.arange(rows), list(own.values()))
@@ -60,7 +61,6 @@ class HuggingFace(Codec):
         self.ours = np.empty(rows, np.int32)  # our id of each row of theirs
         self.ours[rest] = np.arange(FIRST, FIRST + len(rest))
         self.ours[list(own.values())] = list(own)
-        named = _named(self.tokenizer, rows)
         self.unnamed = tuple((FIRST + np.flatnonzero(~named[rest])).tolist())  # ids that no token leads to
 
     def _own(self) -> dict[int, int]:
@@ -193,7 +193,14 @@ def opened(text: str) -> Any:
     found.no_truncation()
     found.no_padding()
     found.encode_special_tokens = True
+    if drops(found):
+        found.model.dropout = None
     return found
+
+
+def drops(tokenizer: Any) -> bool:
+    """Whether merges are left out at random, as while a model is trained: then no text has one score."""
+    return bool(getattr(tokenizer.model, "dropout", None))
 
 
 def _named(tokenizer: Any, rows: int) -> np.ndarray:

@@ -10,11 +10,11 @@ from chainrule.errors import CodecError
 
 @contextmanager
 def no_panic(what: str) -> Iterator[None]:
-    """A stretch in which a panic becomes a CodecError; it is no `Exception`, and would pass through any handler."""
+    """A stretch in which what the library raises, bare Exceptions and panics, becomes a CodecError."""
     try:
         yield
     except BaseException as error:
-        if type(error).__name__ != "PanicException":
+        if type(error) is not Exception and type(error).__name__ != "PanicException":
             raise
         raise CodecError(
             f"The tokenizers library gave up while {what}: {error}. The tokenizer is damaged."

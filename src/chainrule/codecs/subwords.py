@@ -41,8 +41,12 @@ class SubwordsConfig(CodecConfig):
     kind: str = option(
         "bpe", "algorithm: byte-pair encoding (BPE) or a unigram language model", choices=("bpe", "unigram")
     )
-    vocab: int = option(8000, "vocabulary size at most, the 256 bytes included (10k)", low=256)
-    sample: int = option(50_000_000, "learn from at most so many bytes at the beginning (50M)", low=1)
+    vocab: int = option(
+        8000, "vocabulary size at most, the 256 bytes included (10k)", low=256, high=10_000_000
+    )
+    sample: int = option(
+        50_000_000, "learn from at most so many bytes at the beginning (50M)", low=1, high=100_000_000_000
+    )
 
 
 @register("subwords")

@@ -27,8 +27,10 @@ SYMBOLS, FACTS = "vocabulary.txt", "vocabulary.json"
 class VocabularyConfig(CodecConfig):
     """Settings of every codec whose vocabulary is a list of symbols seen in the data."""
 
-    vocab: int | None = option(None, "keep at most so many symbols, the most frequent ones (10k)", low=1)
-    min_count: int = option(1, "leave out symbols seen less often than this", low=1)
+    vocab: int | None = option(
+        None, "keep at most so many symbols, the most frequent ones (10k)", low=1, high=100_000_000
+    )
+    min_count: int = option(1, "leave out symbols seen less often than this", low=1, high=1_000_000_000)
     closed: bool = option(False, "closed vocabulary: unknown symbols get probability 0")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import queue
 import threading
 from collections.abc import Iterator
@@ -33,9 +34,18 @@ def arriving(stream: BinaryIO, name: str = "standard input", most: int = MOST) -
 
 
 def _pump(stream: BinaryIO, waiting: queue.Queue[bytes | None]) -> None:
-    for line in iter(stream.readline, b""):
-        waiting.put(line)
+    with _own(stream) as lines:
+        for line in iter(lines.readline, b""):
+            waiting.put(line)
     waiting.put(None)
+
+
+def _own(stream: BinaryIO) -> BinaryIO:
+    """A reader nobody else holds: Python cannot end while a thread waits inside standard input's own."""
+    try:
+        return os.fdopen(os.dup(stream.fileno()), "rb")
+    except OSError:  # no file behind it
+        return stream
 
 
 def _text(line: bytes, name: str, number: int) -> str:

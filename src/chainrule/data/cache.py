@@ -29,10 +29,13 @@ DAY = 86_400.0  # seconds: a run that writes is younger
 
 
 def folder() -> Path:
-    """Where ids are kept."""
-    given = os.environ.get("CHAINRULE_CACHE")
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(given) if given else Path(base) / "chainrule"
+    """Where ids are kept; for a user without a home, where nothing can be."""
+    if given := os.environ.get("CHAINRULE_CACHE"):
+        return Path(given)
+    try:
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "chainrule"
+    except RuntimeError:  # neither HOME nor an entry among the users
+        return Path(os.devnull) / "chainrule"
 
 
 def limit() -> int:

@@ -14,6 +14,7 @@ from chainrule.errors import DataError, suggest
 
 COLUMNS = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
 FORM = COLUMNS.index("FORM")
+DIGITS = 18  # of the number of a word
 
 
 def sentences(name: str, lines: Iterable[str], columns: Sequence[str | None]) -> Iterator[tuple[str, ...]]:
@@ -56,9 +57,10 @@ def _word_id(name: str, number: int, cells: list[str]) -> tuple[str, str]:
         len(cells) != len(COLUMNS)
         or not first.replace(".", "", 1).isdecimal()
         or (dash and not last.isdecimal())
+        or max(len(first), len(last)) > DIGITS
     ):
         raise DataError(
             f"{name}, line {number}: not CoNLL-U. Expected an ID such as 3, 3-4 or 8.1 and {len(COLUMNS)} "
-            f"columns separated by tabs, found {len(cells)} beginning with {cells[0]!r}."
+            f"columns separated by tabs, found {len(cells)} beginning with {cells[0]!r:.60}."
         )
     return first, last

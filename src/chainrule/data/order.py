@@ -11,7 +11,7 @@ from itertools import chain, groupby
 
 from chainrule.codecs.base import UNIT
 from chainrule.data.room import room
-from chainrule.data.tables import MISSING, RECORD, Located, is_number, symbol
+from chainrule.data.tables import MISSING, RECORD, Located, as_bytes, is_number, symbol
 
 FEWEST = 3  # rows of each series, on average, that a column makes which is worth naming
 MANY = 3  # times as many values as a moment has rows
@@ -150,5 +150,5 @@ def position(cell: str) -> int | float | str:
     try:
         whole = int(cell)
     except ValueError:
-        return float(cell) if is_number(cell) else cell
-    return whole if abs(whole) < 2**63 else float(whole)
+        return float(cell) if is_number(cell) else as_bytes(cell).decode()
+    return whole if abs(whole) < 2**63 else float(cell)

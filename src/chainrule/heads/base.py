@@ -28,10 +28,10 @@ BUILT_IN: dict[str, tuple[str, str]] = {
 class HeadConfig(Config):
     """What every head is told: the sizes of its body and of its answer, and how sure it may be."""
 
-    width: int = option(0, "of the body's hidden vectors", low=0, hidden=True)
-    answers: int = option(0, "how many numbers are answered", low=0, hidden=True)
+    width: int = option(0, "of the body's hidden vectors", low=0, high=1 << 24, hidden=True)
+    answers: int = option(0, "how many numbers are answered", low=0, high=1 << 24, hidden=True)
     temperature: float = option(
-        1.0, "what answers are divided by, fitted on validation data", low=0, hidden=True
+        1.0, "what answers are divided by, fitted on validation data", low=1e-9, high=1e9, hidden=True
     )
 
 

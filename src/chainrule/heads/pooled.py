@@ -53,7 +53,7 @@ class PooledConfig(HeadConfig):
 
     pooling: str = option("mean", "how a sequence becomes one vector", choices=(*POOLINGS, "attention"))
     dropout: float = option(0.0, "dropout of the pooled vector while training", low=0.0, high=0.99)
-    dense: int = option(0, "units of a ReLU layer between pooling and output; 0: none", low=0)
+    dense: int = option(0, "units of a ReLU layer between pooling and output; 0: none", low=0, high=1 << 24)
 
 
 @register("pooled")

@@ -12,6 +12,7 @@ import io
 import math
 import re
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -148,6 +149,9 @@ def import_arpa(path: Path, codec: str = "words") -> tuple[Ngram, Codec]:
 def _codec(kind: type[Listing], words: list[bytes], has_unknown: bool, path: Path) -> Codec:
     """A codec with the words of the file, in their order; where spaces lie between symbols, none is escaped inside."""
     symbols = words if kind.glue == " " else [_unescaped(word) for word in words]
+    if len(set(symbols)) < len(symbols):
+        twice = next(word for word, times in Counter(symbols).items() if times > 1)
+        raise DataError(f"{path}: two of its words stand for {_shown(twice)}. Import it with --codec words.")
     if kind.letters and (long := [word for word in symbols if len(word.decode("utf-8", "replace")) != 1]):
         raise DataError(
             f"{path}: {_shown(long[0])} is more than one character. Import it with --codec words."

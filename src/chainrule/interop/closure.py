@@ -16,6 +16,8 @@ from chainrule.models.ngram.space import Space
 from chainrule.models.ngram.trie import empty_trie, seal
 from chainrule.symbols import BOS, MASK, PAD
 
+MOST = 1.1  # what probabilities may add up to: some toolkits round, and smooth roughly
+
 
 @dataclass(frozen=True)
 class NgramTable:
@@ -29,6 +31,8 @@ class NgramTable:
 def closed_trie(tables: list[NgramTable], vocab_size: int) -> dict[str, np.ndarray]:
     """The arrays of an n-gram model from its tables, by length."""
     full = [_dense(tables[0], vocab_size), *(_sorted(table) for table in _closed(tables[1:]))]
+    for table in full:
+        _check_sums(table)
     sizes = np.array([0, 0, *(len(table.logs) for table in full[1:])])
     levels = np.cumsum([0, 1, vocab_size, *sizes[2:]])
     trie = empty_trie(levels, Space())
@@ -102,6 +106,20 @@ def _sorted(table: NgramTable) -> NgramTable:
             f"A {symbols.shape[1]}-gram stands twice in the file. Write the model again without it."
         )
     return NgramTable(symbols, table.logs[order], table.backoff[order])
+
+
+def _check_sums(table: NgramTable) -> None:
+    """Refuse probabilities that add up to more than one after the same symbols, rounding aside; BOS has none."""
+    contexts = table.symbols[:, :-1]
+    first = (
+        np.append(True, (contexts[1:] != contexts[:-1]).any(1)) if len(contexts) else np.empty(0, np.bool_)
+    )
+    stated = np.where(np.isnan(table.logs) | (table.symbols[:, -1] == BOS), 0.0, np.exp(table.logs))
+    if len(stated) and np.add.reduceat(stated, np.flatnonzero(first)).max() > MOST:
+        raise DataError(
+            f"Probabilities of {table.symbols.shape[1]}-grams with the same beginning add up to more than one: this is "
+            "no language model. Write the file again."
+        )
 
 
 def _first_rows(table: NgramTable, parents: NgramTable, vocab_size: int) -> np.ndarray:

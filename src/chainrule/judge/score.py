@@ -22,6 +22,7 @@ FIGURES = (
     "log2prob",
     "perplexity_known",
 )
+ABOVE = 1e-3  # what rounding may put above the logarithm of 1
 PIECE = 1 << 20  # positions scored at once; a longer sequence is still scored whole
 
 
@@ -120,12 +121,23 @@ def subsample(ids: np.ndarray, most: int, parts: int = 16) -> np.ndarray:
 
 def measure(ids: np.ndarray, logs: np.ndarray) -> Score:
     """The sums over natural log-probabilities, one per position of `ids`."""
+    _refuse_odd(logs)
     total = float(logs.sum(dtype=np.float64))
-    zero_probability = 0 if math.isfinite(total) else _zeros(logs)
+    zero_probability = 0 if math.isfinite(total) else int(np.isneginf(logs).sum())
     symbols, unknown = len(ids) - int(np.count_nonzero(ids == BOS)), ids == UNK
     unknowns = int(np.count_nonzero(unknown))
     known = float(logs[~unknown].sum(dtype=np.float64)) if unknowns else total
     return Score(total / LOG2, symbols, 0, 0, zero_probability, known / LOG2, symbols - unknowns)
+
+
+def _refuse_odd(logs: np.ndarray) -> None:
+    """Refuse what is the logarithm of no probability: a damaged model must not pass for a very good one."""
+    wrong = np.flatnonzero(~(logs <= ABOVE))  # NaN is among them
+    if len(wrong):
+        raise ModelError(
+            f"A log-probability was expected at position {wrong[0]}, not {logs[wrong[0]]:.4g}: the model is "
+            "damaged, or it diverged. Copy it or fit it again."
+        )
 
 
 def measure_each(ids: np.ndarray, logs: np.ndarray) -> list[Score]:
@@ -133,7 +145,7 @@ def measure_each(ids: np.ndarray, logs: np.ndarray) -> list[Score]:
     starts = np.flatnonzero(ids == BOS)
     if not len(starts):
         return []
-    _zeros(logs)  # refuses NaN
+    _refuse_odd(logs)
     spelled = ids != UNK
     floats = [logs.astype(np.float64), np.where(spelled, logs, 0.0)]
     counts = [ids != BOS, np.isneginf(logs), spelled & (ids != BOS)]
@@ -144,16 +156,6 @@ def measure_each(ids: np.ndarray, logs: np.ndarray) -> list[Score]:
         Score(total, size, 0, 0, zero, some, left)
         for total, size, zero, some, left in zip(*columns, strict=True)
     ]
-
-
-def _zeros(logs: np.ndarray) -> int:
-    """How many symbols have probability zero; NaN is refused."""
-    if np.isnan(logs).any():
-        where = int(np.flatnonzero(np.isnan(logs))[0])
-        raise ModelError(
-            f"A log-probability was expected at position {where}, not NaN: the model diverged. Fit it again."
-        )
-    return int(np.isneginf(logs).sum())
 
 
 def pieces(ids: np.ndarray, size: int) -> Iterator[np.ndarray]:

@@ -21,7 +21,7 @@ from chainrule.config import Config, option
 from chainrule.errors import ModelError
 from chainrule.models.state import State
 from chainrule.progress import Progress, no_progress
-from chainrule.symbols import BOS, MASK, PAD
+from chainrule.symbols import BOS, IDS, MASK, PAD
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -34,15 +34,17 @@ BATCH = 64  # rows scored side by side unless told otherwise
 class ModelConfig(Config):
     """What every family is told: its vocabulary, and which ids of it are never predicted."""
 
-    vocab_size: int = option(0, "how many ids there are", hidden=True)
-    suppressed: tuple[int, ...] = option((PAD, BOS, MASK), "ids that are read, never predicted", hidden=True)
+    vocab_size: int = option(0, "how many ids there are", low=0, high=IDS, hidden=True)
+    suppressed: tuple[int, ...] = option(
+        (PAD, BOS, MASK), "ids that are read, never predicted", low=0, high=IDS, hidden=True
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class SourceConfig(ModelConfig):
     """What an encoder-decoder is told: the vocabulary of its source, too."""
 
-    source_size: int = option(0, "how many ids there are in the source", hidden=True)
+    source_size: int = option(0, "how many ids there are in the source", low=0, high=IDS, hidden=True)
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ class BertConfig(TransformerConfig):
     """A Transformer that reads both ways."""
 
     activation: str = option("gelu", "activation of the MLP", choices=tuple(ACTIVATIONS))
-    epsilon: float = option(1e-12, "epsilon of layer norm", low=0.0)
+    epsilon: float = option(1e-12, "epsilon of layer norm", low=0.0, high=1.0)
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class CacheConfig(ModelConfig):
     """Settings of the unigram cache."""
 
-    size: int = option(500, "how many recent symbols count", low=1)
+    size: int = option(500, "how many recent symbols count", low=1, high=10_000_000)
     spread: float = option(
         0.1, "smoothing: share of probability spread evenly over all symbols", low=1e-6, high=1.0
     )

@@ -43,11 +43,13 @@ LEAST = -1e4  # log-probability of what has none, where totals are compared
 class DynamicConfig(WrapperConfig):
     """Learning rate, decay towards the trained weights, and window of dynamic evaluation."""
 
-    lr: float = option(0.0015, "learning rate: how far a weight moves at a usual gradient", low=0.0)
+    lr: float = option(
+        0.0015, "learning rate: how far a weight moves at a usual gradient", low=0.0, high=10.0
+    )
     decay: float = option(
         0.003, "share of the way back to the trained weights at each step", low=0.0, high=1.0
     )
-    window: int = option(64, "how many symbols are scored before they are learnt from", low=1)
+    window: int = option(64, "how many symbols are scored before they are learnt from", low=1, high=1_000_000)
     stateful: bool = option(True, "keep what was learnt from one sequence to the next")
 
 

@@ -29,20 +29,24 @@ class TransformerConfig(NeuralConfig):
     """Settings of Transformers: layers, heads, context length and MLP."""
 
     layers: int = option(4, "number of layers", low=1, high=256, chosen=True)
-    width: int = option(128, "hidden size: numbers of a token's vector", low=1, chosen=True)
-    embedding: int | None = option(None, "embedding size; always --width here, so leave it out", low=1)
+    width: int = option(128, "hidden size: numbers of a token's vector", low=1, high=65_536, chosen=True)
+    embedding: int | None = option(
+        None, "embedding size; always --width here, so leave it out", low=1, high=65_536
+    )
     tied: str = option(
         "auto",
         "weight tying: one table of embeddings for input and output; auto: yes",
         choices=TIED,
     )
-    heads: int = option(4, "attention heads; divides the width", low=1, chosen=True)
-    context: int = option(256, "context length: how many tokens it can attend to", low=2, chosen=True)
+    heads: int = option(4, "attention heads; divides the width", low=1, high=4096, chosen=True)
+    context: int = option(
+        256, "context length: how many tokens it can attend to", low=2, high=10_000_000, chosen=True
+    )
     ffn_width: int | None = option(
-        None, "width of the MLP inside a block; four times --width if not given", low=1
+        None, "width of the MLP inside a block; four times --width if not given", low=1, high=1_000_000
     )
     activation: str = option("gelu", "activation of the MLP", choices=tuple(ACTIVATIONS))
-    epsilon: float = option(1e-5, "epsilon of layer norm", low=0.0)
+    epsilon: float = option(1e-5, "epsilon of layer norm", low=0.0, high=1.0)
 
     def check(self) -> None:
         """Whether sizes fit together; asked when a model is made, for some may be left to be chosen."""

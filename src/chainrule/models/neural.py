@@ -163,8 +163,8 @@ class NeuralConfig(ModelConfig):
 
     softmax: bool = option(True, "it predicts symbols; else a head stands on it", hidden=True)
     layers: int = option(1, "number of layers", low=1, high=64)
-    width: int = option(256, "hidden size: units of a layer", low=1, chosen=True)
-    embedding: int | None = option(None, "embedding size, --width at most", low=1, chosen=True)
+    width: int = option(256, "hidden size: units of a layer", low=1, high=65_536, chosen=True)
+    embedding: int | None = option(None, "embedding size, --width at most", low=1, high=65_536, chosen=True)
     tied: str = option(
         "auto",
         "weight tying: one table of embeddings for input and output; auto: if sizes match",
@@ -179,6 +179,7 @@ class NeuralConfig(ModelConfig):
         0,
         "sampled softmax: train against so many drawn symbols instead of all; 0: all of them",
         low=0,
+        high=100_000_000,
         chosen=True,
     )
     bf16: bool | None = option(

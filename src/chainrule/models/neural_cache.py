@@ -41,15 +41,19 @@ FLATNESS = tuple(2.0 ** (power / 2) for power in range(-6, 9))  # thetas tried, 
 class NeuralCacheConfig(WrapperConfig):
     """How far back it looks, how flat its softmax is, and its weight in the mixture."""
 
-    size: int = option(500, "how many recent hidden vectors are kept", low=1)
+    size: int = option(500, "how many recent hidden vectors are kept", low=1, high=10_000_000)
     theta: float = option(
-        0.3, "flatness theta: 0 weighs all hidden vectors alike, more prefers similar ones", low=0.0
+        0.3,
+        "flatness theta: 0 weighs all hidden vectors alike, more prefers similar ones",
+        low=0.0,
+        high=1000.0,
     )
     weight: float = option(0.1, "lambda, the weight of the cache beside its model", low=0.0, high=1.0)
     prior: float = option(
         100.0,
         "pairs at which the cache has half of its weight: with n of them it has n / (n + prior)",
         low=0.0,
+        high=1e9,
     )
     stateful: bool = option(
         True, "keep the cache from one sequence to the next, as in running text line by line"

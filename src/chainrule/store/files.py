@@ -7,7 +7,6 @@ import errno
 import json
 import os
 import re
-import secrets
 import shutil
 import stat
 from collections.abc import Collection, Iterator
@@ -17,6 +16,7 @@ from typing import BinaryIO
 
 from chainrule.errors import BundleError
 from chainrule.runtime import in_threads
+from chainrule.store.partial import beside, held, sweep
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
@@ -42,9 +42,10 @@ def new_file(path: Path | str) -> Iterator[BinaryIO]:
         return
     target = Path(path).resolve()
     with _explained(target):
-        temporary = _beside(target)
+        temporary = beside(target)
+        sweep(target)
         try:
-            with temporary.open("xb") as file:
+            with temporary.open("xb") as file, held(temporary):
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
@@ -118,12 +119,14 @@ def new_folder(path: Path | str, force: bool = False, known: Collection[str] = (
     target = Path(path).resolve()
     check_free(target, force, known)
     with _explained(target):
-        temporary = _beside(target)
+        temporary = beside(target)
+        sweep(target)
         try:
             temporary.mkdir()
-            yield temporary
-            _sync_tree(temporary)
-            _put_in_place(temporary, target, force, known)
+            with held(temporary):
+                yield temporary
+                _sync_tree(temporary)
+                _put_in_place(temporary, target, force, known)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
 
@@ -178,12 +181,6 @@ def _field(path: Path, name: str) -> object:
     return values.get(name) if isinstance(values, dict) else None
 
 
-def _beside(target: Path) -> Path:
-    """A fresh name in the same folder, so that renaming stays on one disk; made folders obey the umask."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    return target.parent / f".{target.name}.{secrets.token_hex(4)}.partial"
-
-
 def _put_in_place(temporary: Path, target: Path, force: bool, known: Collection[str]) -> None:
     check_free(target, force, known)  # somebody else may have written there meanwhile
     if not (target.exists() and _exchanged(temporary, target)):
@@ -193,7 +190,7 @@ def _put_in_place(temporary: Path, target: Path, force: bool, known: Collection[
 
 def _renamed(temporary: Path, target: Path) -> None:
     """The old folder steps aside, the new one takes its place; if it cannot, the old one comes back."""
-    old = _beside(target)
+    old = beside(target, "old")  # not a name that is swept: for a moment it is the only model
     if target.exists():
         target.rename(old)
     try:

@@ -15,6 +15,7 @@ from typing import Any
 from chainrule.errors import BundleError
 from chainrule.store.files import MARK
 
+LARGEST = 1 << 28  # bytes of a JSON file
 LARGE = 32 << 20  # bytes from which samples stand for the whole
 SAMPLES, SAMPLE = 64, 1 << 16  # how many, and how many bytes each
 
@@ -47,6 +48,8 @@ def read_json(path: Path) -> dict[str, Any]:
     if path.exists() and not path.is_file():
         raise BundleError(f"{path} is no plain file, and is not read: {path.parent} is no chainrule model.")
     try:
+        if path.stat().st_size > LARGEST:
+            raise BundleError(f"{path} has more than {LARGEST:,} bytes, and is not read: it is damaged.")
         value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise BundleError(f"{path} is missing: {path.parent} is no complete chainrule model.") from error

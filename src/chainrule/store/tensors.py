@@ -81,6 +81,8 @@ def read(path: Path | str) -> dict[str, np.ndarray]:
     """
     path = Path(path)
     try:
+        if path.exists() and not path.is_file():
+            raise BundleError(f"{path} is no ordinary file, and is not read.")
         with path.open("rb") as file:
             mapped = _map(file)
     except ValueError as error:

@@ -26,7 +26,10 @@ from chainrule.train.schedule import Plan
 
 T = TypeVar("T")
 FILE, METRICS = "checkpoint.safetensors", "metrics.jsonl"
-FACTS = "facts.json"  # plain values travel as the bytes of their JSON
+FACTS, WIDTH = (
+    "facts.json",
+    4,
+)  # plain values travel as the bytes of their JSON, after so many of its checksum
 
 
 @dataclass
@@ -90,11 +93,9 @@ class Checkpoint:
 def save(folder: Path, checkpoint: Checkpoint) -> None:
     """Replace the checkpoint of a run; the old one stays until the new one is whole."""
     folder.mkdir(parents=True, exist_ok=True)
-    told = {
-        "facts": checkpoint.facts,
-        "sums": {name: _sum(array) for name, array in checkpoint.arrays.items()},
-    }
-    facts = np.frombuffer(json.dumps(told).encode(), np.uint8)
+    sums = {name: _sum(array) for name, array in checkpoint.arrays.items()}
+    told = json.dumps({"facts": checkpoint.facts, "sums": sums}).encode()
+    facts = np.frombuffer(zlib.crc32(told).to_bytes(WIDTH, "little") + told, np.uint8)
     tensors.write(folder / FILE, {**checkpoint.arrays, FACTS: facts})
 
 
@@ -112,7 +113,10 @@ def load(folder: Path) -> Checkpoint | None:
     if FACTS not in arrays:
         raise BundleError(f"{path} is not a checkpoint of a run. Remove {folder} to start from scratch.")
     try:
-        told = json.loads(arrays.pop(FACTS).tobytes())
+        written = arrays.pop(FACTS).tobytes()
+        if zlib.crc32(written[WIDTH:]).to_bytes(WIDTH, "little") != written[:WIDTH]:
+            raise ValueError("they are not as they were written")
+        told = json.loads(written[WIDTH:])
         facts, sums = dict(told["facts"]), dict(told["sums"])
     except (ValueError, KeyError, TypeError) as error:
         raise _damaged(path, f"its facts cannot be read ({error})") from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from chainrule.config import Config, flag, option
+from chainrule.config import LARGEST_SEED, Config, flag, option
 from chainrule.errors import ConfigError
 from chainrule.models.sizing import EPOCHS
 from chainrule.train.schedule import duration
@@ -32,6 +32,7 @@ class FitConfig(Config):
         None,
         "with --from: tune the output and so many of the last layers, freeze the others; not given: all",
         low=0,
+        high=1000,
     )
 
 
@@ -44,38 +45,51 @@ class TrainConfig(Config):
         "how long the whole command may take, such as 90s, 10m or 1h: from its start until the model is saved, "
         "with reading, training and judging; the schedule adapts to the speed of the machine",
     )
-    epochs: float | None = option(None, "how often to go through the data, instead of a budget", low=0)
+    epochs: float | None = option(
+        None, "how often to go through the data, instead of a budget", low=0, high=1e6
+    )
     tokens: int | None = option(
         None,
         "how many tokens to train on, instead of a budget (5M); chosen: 20 epochs, at most 10M",
         low=1,
+        high=10**15,
         chosen=True,
     )
-    steps: int | None = option(None, "how many steps of the optimiser, instead of a budget", low=1)
-    batch_size: int | None = option(None, "sequences or streams in a batch", low=1, chosen=True)
+    steps: int | None = option(
+        None, "how many steps of the optimiser, instead of a budget", low=1, high=1_000_000_000
+    )
+    batch_size: int | None = option(
+        None, "sequences or streams in a batch", low=1, high=1_000_000, chosen=True
+    )
     accumulate: int = option(1, "gradient accumulation: batches that make one step", low=1, high=100_000)
     seq_len: int | None = option(
-        None, "truncated BPTT length: over how many tokens gradients flow back", low=1, chosen=True
+        None,
+        "truncated BPTT length: over how many tokens gradients flow back",
+        low=1,
+        high=10_000_000,
+        chosen=True,
     )
-    lr: float | None = option(None, "peak learning rate", low=0, chosen=True)
+    lr: float | None = option(None, "peak learning rate", low=0, high=1000, chosen=True)
     clip_norm: float = option(
-        1.0, "gradient clipping: the largest norm of the whole gradient; 0: none", low=0
+        1.0, "gradient clipping: the largest norm of the whole gradient; 0: none", low=0, high=1e9
     )
-    weight_decay: float = option(0.01, "decoupled weight decay, as in AdamW", low=0)
+    weight_decay: float = option(0.01, "decoupled weight decay, as in AdamW", low=0, high=1000)
     optimizer: str = option(
         "adamw",
         "adamw, or muon for the matrices of attention layers; chosen: muon for Transformers",
         choices=("adamw", "muon"),
         chosen=True,
     )
-    patience: int = option(8, "stop after so many validations without a better one; 0: never", low=0)
+    patience: int = option(
+        8, "stop after so many validations without a better one; 0: never", low=0, high=1_000_000_000
+    )
     average: bool = option(False, "use the average of the weights of the last quarter of the steps")
     tensorboard: bool = option(False, "also write the run for TensorBoard, beside its checkpoints")
     shard: bool = option(
         False, "FSDP: shard weights, gradients and optimiser state over the processes of torchrun"
     )
     checkpoint_every: str = option("5m", "time between two checkpoints, such as 30s or 5m")
-    seed: int = option(1, "seed of initial weights, batches and dropout")
+    seed: int = option(1, "seed of initial weights, batches and dropout", low=0, high=LARGEST_SEED)
 
     def __post_init__(self) -> None:
         super().__post_init__()

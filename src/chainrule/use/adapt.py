@@ -23,7 +23,7 @@ class AdaptConfig(Config):
 
     dynamic: bool = option(False, "dynamic evaluation: the model keeps learning from the text it has scored")
     dynamic_lr: float | None = option(
-        None, "learning rate of dynamic evaluation; chosen on --valid, else 0.0015", low=0.0
+        None, "learning rate of dynamic evaluation; chosen on --valid, else 0.0015", low=0.0, high=10.0
     )
     dynamic_decay: float | None = option(
         None,
@@ -32,18 +32,25 @@ class AdaptConfig(Config):
         high=1.0,
     )
     dynamic_window: int | None = option(
-        None, "how many symbols are scored before they are learnt from; 64 if not given", low=1
+        None,
+        "how many symbols are scored before they are learnt from; 64 if not given",
+        low=1,
+        high=1_000_000,
     )
     neural_cache: bool = option(
         False, "neural cache: symbols that followed similar hidden states become more probable"
     )
     cache_size: int | None = option(
-        None, "how many recent hidden vectors the neural cache keeps; 500 if not given", low=1
+        None,
+        "how many recent hidden vectors the neural cache keeps; 500 if not given",
+        low=1,
+        high=10_000_000,
     )
     cache_theta: float | None = option(
         None,
         "flatness theta of the neural cache: 0 weighs all hidden states alike; chosen on --valid, else 0.3",
         low=0.0,
+        high=1000.0,
     )
     cache_weight: float | None = option(
         None, "lambda, the weight of the neural cache; chosen on --valid, else 0.1", low=0.0, high=1.0

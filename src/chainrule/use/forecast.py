@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from chainrule.config import Config, option
+from chainrule.config import LARGEST_SEED, Config, option
 from chainrule.errors import ConfigError
 from chainrule.seasons import EARLY, Level
 from chainrule.symbols import EOS, FIRST
@@ -37,7 +37,7 @@ class ForecastConfig(Config):
     interval: float = option(
         0.8, "share of the paths that lie in the prediction interval", low=0.01, high=0.999
     )
-    seed: int = option(1, "seed of the random numbers", low=0)
+    seed: int = option(1, "seed of the random numbers", low=0, high=LARGEST_SEED)
 
 
 @dataclass(frozen=True)

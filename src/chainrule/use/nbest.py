@@ -28,7 +28,7 @@ class NbestConfig(Config):
         (),
         "a column with another score and its weight, such as acoustic=0.1; more is better; may be given again",
     )
-    lm_weight: float = option(1.0, "weight of the model's log-probability beside them")
+    lm_weight: float = option(1.0, "weight of the model's log-probability beside them", low=-1e6, high=1e6)
     log_base: str = option(
         "2", "base of the model's log-probability: 10 as in ARPA files", choices=tuple(BASES)
     )

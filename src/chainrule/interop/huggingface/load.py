@@ -9,13 +9,14 @@ import numpy as np
 import torch
 
 from chainrule.bundle import Bundle
-from chainrule.codecs.huggingface import HuggingFace
+from chainrule.codecs.huggingface import HuggingFace, drops
+from chainrule.codecs.subwords import FILE
 from chainrule.data.rows import TEXT
 from chainrule.errors import BundleError, ConfigError
 from chainrule.interop.huggingface.folder import format_of, settings_of, tensors_of
 from chainrule.interop.huggingface.layout import Arrays, Format, TensorMap
 from chainrule.interop.huggingface.values import Values
-from chainrule.interop.huggingface.vocabulary import codec_of
+from chainrule.interop.huggingface.vocabulary import backend, codec_of
 from chainrule.models.registry import family
 from chainrule.symbols import EOS
 from chainrule.tasks.base import task as task_class
@@ -106,6 +107,8 @@ def _unread(form: Format, found: Arrays, wanted: list[str]) -> list[str]:
 
 def _codec_notes(codec: HuggingFace) -> list[str]:
     notes = []
+    if drops(backend(codec.text, Path(FILE))):
+        notes.append("the tokenizer drops merges at random (dropout), which is for training: it is off here")
     if EOS not in codec.keeps:
         notes.append("no token of the tokenizer ends a sequence: whole sequences get probability 0")
     if len(codec.unnamed):

@@ -11,6 +11,21 @@ from typing import Any
 from chainrule.errors import BundleError
 
 LARGEST = 1 << 24  # rows, columns or layers
+LARGEST_FILE = 1 << 28  # bytes of one without tensors
+
+
+def content(path: Path) -> str:
+    """The text of an ordinary file that is no larger than such files are; pipes and devices are not read."""
+    try:
+        if path.exists() and not path.is_file():
+            raise BundleError(f"{path} is no ordinary file, and is not read. Copy the folder again.")
+        if path.stat().st_size > LARGEST_FILE:
+            raise BundleError(f"{path} has more than {LARGEST_FILE:,} bytes, and is not read.")
+        return path.read_bytes().decode("utf-8")
+    except OSError as error:
+        raise BundleError(f"{path} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise BundleError(f"{path} cannot be read as UTF-8: {error}.") from error
 
 
 @dataclass(frozen=True)
@@ -24,9 +39,7 @@ class Values:
     def read(cls, path: Path) -> Values:
         """From a file; one that is not there holds nothing."""
         try:
-            values = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-        except OSError as error:
-            raise BundleError(f"{path} cannot be read: {error.strerror}.") from error
+            values = json.loads(content(path)) if path.exists() else {}
         except (ValueError, RecursionError) as error:
             raise BundleError(
                 f"{path} is damaged: it is not JSON ({error}). Copy the folder again."
@@ -46,8 +59,8 @@ class Values:
     def number(self, name: str, usual: float) -> float:
         """A number, or what is usual."""
         value = self.found.get(name, usual)
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise self.error(f"{name} should be a number, not {value!r}")
+        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < LARGEST:
+            raise self.error(f"{name} should be a number below {LARGEST:,}, not {value!s:.40}")
         return float(value)
 
     def text(self, name: str, usual: str) -> str:

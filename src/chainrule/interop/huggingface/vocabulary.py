@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from chainrule.codecs.base import CodecConfig
+from chainrule.codecs.base import CodecConfig, Texts
 from chainrule.codecs.huggingface import HuggingFace, Roles
 from chainrule.codecs.rust import no_panic
 from chainrule.errors import BundleError, CodecError
 from chainrule.interop.huggingface.layout import Format
-from chainrule.interop.huggingface.values import Values
+from chainrule.interop.huggingface.values import Values, content
 
 PIECES = {
     "pad": "[PAD]",
@@ -19,6 +19,7 @@ PIECES = {
     "unk": "[UNK]",
     "mask": "[MASK]",
 }  # usual in a vocab.txt
+STRANGE = "ꙮ"  # a letter that hardly any tokenizer knows: that must not stop it
 GENERATION = "generation_config.json"
 TOKENIZER, TOKENS, MAP = "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"
 
@@ -35,7 +36,9 @@ def codec_of(folder: Path, values: Values, form: Format) -> HuggingFace:
     text = tokenizer_of(folder, settings, form, found)
     roles = _roles(text, found, values, form)
     try:
-        return HuggingFace(CodecConfig(), text, roles, rows, _suppressed(folder, rows))
+        codec = HuggingFace(CodecConfig(), text, roles, rows, _suppressed(folder, rows))
+        codec.encode(Texts.of([STRANGE]))
+        return codec
     except CodecError as error:
         raise BundleError(f"{folder}: {error}") from error
 
@@ -70,7 +73,7 @@ def _roles(text: str, found: dict[str, str], values: Values, form: Format) -> Ro
 def tokenizer_of(folder: Path, settings: Values, form: Format, tokens: dict[str, str]) -> str:
     """tokenizer.json as it is, or made of the older files."""
     if (folder / TOKENIZER).is_file():
-        return _read(folder / TOKENIZER)
+        return content(folder / TOKENIZER)
     if (folder / "vocab.json").is_file() and (folder / "merges.txt").is_file():
         made = _byte_pairs(folder, settings)
     elif (folder / "vocab.txt").is_file():
@@ -84,25 +87,19 @@ def tokenizer_of(folder: Path, settings: Values, form: Format, tokens: dict[str,
     return str(made.to_str())
 
 
-def _read(path: Path) -> str:
-    try:
-        return path.read_bytes().decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BundleError(f"{path} cannot be read as UTF-8: {error}.") from error
-
-
 def _byte_pairs(folder: Path, settings: Values) -> Any:
     """GPT-2's tokenizer, from its two files."""
     from tokenizers import Tokenizer as Backend
     from tokenizers import decoders, models, pre_tokenizers
 
     vocabulary = Values.read(folder / "vocab.json").found
-    lines = filter(None, _read(folder / "merges.txt").split("\n"))
+    lines = filter(None, content(folder / "merges.txt").split("\n"))
     merges = [
         (left, right) for left, _, right in (line.partition(" ") for line in lines) if left != "#version:"
     ]
     try:
-        made = Backend(models.BPE(dict(vocabulary), merges))
+        with no_panic("loading a tokenizer"):
+            made = Backend(models.BPE(dict(vocabulary), merges))
     except Exception as error:  # the library raises bare Exceptions
         raise BundleError(f"{folder}: vocab.json and merges.txt do not fit together ({error}).") from error
     prefix = settings.flag("add_prefix_space", False)
@@ -116,7 +113,7 @@ def _word_pieces(folder: Path, settings: Values, tokens: dict[str, str]) -> Any:
     from tokenizers import Tokenizer as Backend
     from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
-    lines = _read(folder / "vocab.txt").removesuffix("\n").split("\n")
+    lines = content(folder / "vocab.txt").removesuffix("\n").split("\n")
     vocabulary = {line.rstrip("\r"): place for place, line in enumerate(lines)}
     made = Backend(models.WordPiece(vocabulary, unk_token=tokens["unk"]))
     made.normalizer = normalizers.BertNormalizer(

@@ -44,7 +44,7 @@ class BagConfig(ReaderConfig):
         low=1e-6,
         high=1e6,
     )
-    min_count: int = option(1, "leave out n-grams of fewer texts than this", low=1)
+    min_count: int = option(1, "leave out n-grams of fewer texts than this", low=1, high=1 << 31)
     passes: int = option(15, "passes of dual coordinate descent over the data", low=1, high=10_000)
 
 

@@ -44,13 +44,16 @@ class NgramConfig(ModelConfig):
         0, "order n of the n-grams, 1 to 9; 0: the best on the validation part", low=0, high=9, chosen=True
     )
     smoothing: str = option("kneser-ney", "smoothing: how unseen n-grams get probability", choices=SMOOTHINGS)
-    k: float = option(1.0, "what add-k smoothing adds to every count", low=1e-9)
+    k: float = option(1.0, "what add-k smoothing adds to every count", low=1e-9, high=1e9)
     prune: tuple[int, ...] = option(
-        (), "drop n-grams seen at most this often, by order, the last for all longer: 0,0,1", low=0
+        (),
+        "drop n-grams seen at most this often, by order, the last for all longer: 0,0,1",
+        low=0,
+        high=1_000_000_000,
     )
     imported: bool = option(False, "the probabilities were given, not estimated here", hidden=True)
     memory: int | None = option(
-        None, "sort in parts on disk within this much memory, such as 2G", low=1_000_000
+        None, "sort in parts on disk within this much memory, such as 2G", low=1_000_000, high=10**15
     )
 
     def __post_init__(self) -> None:

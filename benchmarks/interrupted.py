@@ -1,0 +1,317 @@
+"""Verbs that write, interrupted: kill -9 at every file operation, a full and a broken disk at every write, signals.
+
+After each of them what was there before is still there or completely replaced, nothing half-written has a name, and the
+verb can be done again.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from random import Random
+
+import shim
+from faults import Done, Hang, Lost, Section, Wrong
+from workshop import RUN, TEXT
+
+import chainrule as cr
+from chainrule.cli import main
+
+PROBE, OLD, BESIDE = "she was late", "subwords", "of the user\n"
+PATIENCE = 60.0  # seconds for one command
+SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended."""
+
+    code: int
+    told: str
+    counts: tuple[int, int] = (0, 0)  # file operations, and those a disk can refuse
+
+    @property
+    def outcome(self) -> str:
+        """Success or a clean refusal; anything else is an error of the program."""
+        if "Traceback" in self.told or "chainrule: unexpected" in self.told:
+            raise RuntimeError(f"{self.code}: {self.told.strip()[-600:]}")
+        if self.code not in (0, 1, 2, -signal.SIGKILL, *SIGNALS.values(), *(-one for one in SIGNALS)):
+            raise RuntimeError(f"it ended with {self.code}: {self.told.strip()[-300:]}")
+        return "success" if self.code == 0 else "refused"
+
+
+def executed(words: list[str], fault: str = "", at: int = 0, send: tuple[int, float] | None = None) -> Ended:
+    """A command in a process of its own, with a fault at one of its file operations, or a signal after some time."""
+    with tempfile.TemporaryFile(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as told:
+        inside, out = os.pipe()
+        child = os.fork()
+        if not child:
+            _execute(words, fault, at, told.fileno(), out)
+        os.close(out)
+        if send is not None:
+            time.sleep(send[1])
+            os.kill(child, send[0])
+        code = _waited(child)
+        with os.fdopen(inside) as counts:
+            found = counts.read()
+        told.seek(0)
+        text = told.read().decode("utf-8", "replace")
+    return Ended(code, text, tuple(json.loads(found)) if found else (0, 0))
+
+
+def _execute(words: list[str], fault: str, at: int, told: int, out: int) -> None:
+    code = 99
+    try:
+        os.setpgid(0, 0)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        os.dup2(told, 1), os.dup2(told, 2)
+        sys.stdout, sys.stderr = (io.TextIOWrapper(io.FileIO(number, "w")) for number in (1, 2))
+        points = shim.install(fault, at)
+        code = main(words)
+        sys.stdout.flush(), sys.stderr.flush()
+        os.write(out, json.dumps([points.count, points.disk]).encode())
+    finally:
+        os._exit(code)
+
+
+def _waited(child: int) -> int:
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.002)
+    os.killpg(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    raise Hang
+
+
+def command(*words: object) -> str:
+    """The outcome of a command."""
+    return executed([*map(str, words), "-q"]).outcome
+
+
+@dataclass(frozen=True)
+class Verb:
+    """A command that writes: its words, what it writes, and what that says when it is read."""
+
+    name: str
+    words: Callable[[Path], list[object]]  # from the folder of examples
+    out: str = "lm"
+    reads: Callable[[Path], object] = lambda path: cr.load(path).score(PROBE).log2prob
+    old: bool = False  # something is replaced
+    again: tuple[str, ...] = ("--force",)  # flags with which it can be done again
+    before: Callable[[Path, Path], object] | None = None
+
+    def line(self, examples: Path, place: Path, *more: str) -> list[str]:
+        """The command."""
+        words = [str(place / self.out) if word is OUT else str(word) for word in self.words(examples)]
+        return [*words, "-q", *more]
+
+    def prepare(self, examples: Path, place: Path) -> None:
+        """What is there before: files of the user, and an older result."""
+        (place / "beside.txt").write_text(BESIDE)
+        if self.old:
+            shutil.copytree(examples / "models" / OLD, place / self.out)
+        if self.before:
+            self.before(examples, place)
+
+
+OUT = object()
+GRU = [word for word in RUN if "checkpoint" not in word and word != "0.001s"]
+
+
+def _stopped(examples: Path, place: Path) -> object:
+    return shutil.copytree(examples / "runs" / "lm.run", place / "lm.run")
+
+
+def _hf(path: Path) -> object:
+    from chainrule.interop.huggingface import import_hf
+
+    return import_hf(path).score(PROBE).log2prob
+
+
+def _verbs() -> Iterator[Verb]:
+    def text(examples: Path) -> Path:
+        return examples / "data" / "text.txt"
+
+    ngram = ["--order", "2", "--codec", "words"]
+    yield Verb("fit", lambda e: ["fit", text(e), "-o", OUT, *ngram])
+    yield Verb("fit --force", lambda e: ["fit", text(e), "-o", OUT, *ngram, "--force"], old=True, again=())
+    yield Verb("fit gru", lambda e: ["fit", text(e), "-o", OUT, *RUN], again=("--resume", "--force"))
+    yield Verb(
+        "fit --resume",
+        lambda e: ["fit", text(e), "-o", OUT, *RUN, "--resume"],
+        before=_stopped,
+        again=("", "--force"),
+    )
+    models = "models"
+    yield Verb(
+        "mix", lambda e: ["mix", e / models / "ngram", e / models / "gru", "--valid", text(e), "-o", OUT]
+    )
+    yield Verb("import arpa", lambda e: ["import", "arpa", e / "foreign" / "small.arpa", "-o", OUT])
+    yield Verb(
+        "import hf",
+        lambda e: ["import", "hf", e / "foreign" / "gpt", "-o", OUT, "--force"],
+        old=True,
+        again=(),
+    )
+    yield Verb(
+        "export arpa",
+        lambda e: ["export", "arpa", e / models / "ngram", OUT],
+        "out.arpa",
+        Path.read_bytes,
+        again=("",),
+    )
+    yield Verb("export hf", lambda e: ["export", "hf", e / "foreign" / "own-gpt", OUT], "hf", _hf)
+    yield Verb("example", lambda e: ["example", "text", "-o", OUT], "example.txt", Path.read_bytes)
+    yield Verb(
+        "embed",
+        lambda e: ["embed", e / models / "gru", PROBE, "-o", OUT],
+        "v.npy",
+        Path.read_bytes,
+        again=("",),
+    )
+
+
+VERBS = {verb.name: verb for verb in _verbs()}
+QUICK = ("fit", "fit --force", "import arpa", "export arpa", "example")  # where there are few examples
+
+
+def state(verb: Verb, place: Path) -> object:
+    """What is at the place of the result; what is there but cannot be read is lost."""
+    path = place / verb.out
+    if not path.exists():
+        return None
+    try:
+        return verb.reads(path)
+    except Exception as error:
+        raise Lost(f"{verb.name}: {path.name} is there and cannot be read: {error}") from error
+
+
+@cache
+def expected(name: str, examples: Path) -> tuple[object, Ended, float]:
+    """What a verb gives that nothing disturbs, how many file operations it has, and how long it takes."""
+    verb = VERBS[name]
+    with tempfile.TemporaryDirectory(dir=examples.parent) as folder:
+        _warm(verb, examples, Path(folder) / "warm")
+        verb.prepare(examples, Path(folder))
+        began = time.monotonic()
+        ended = executed(verb.line(examples, Path(folder)))
+        if ended.outcome != "success":
+            raise RuntimeError(f"{name}: {ended.told}")
+        return state(verb, Path(folder)), ended, time.monotonic() - began
+
+
+def _warm(verb: Verb, examples: Path, place: Path) -> None:
+    """Do it once here, so that forked processes have everything imported and compiled."""
+    place.mkdir()
+    verb.prepare(examples, place)
+    main(verb.line(examples, place))
+
+
+def checked(verb: Verb, examples: Path, place: Path, ended: Ended, before: object) -> str:
+    """The outcome of a disturbed verb, if nothing was lost and nothing is wrong."""
+    wanted, found = expected(verb.name, examples)[0], state(verb, place)
+    if found not in (before, wanted):
+        raise Lost(f"{verb.name}: neither the old nor the new result, {found!r:.80}")
+    if (place / "beside.txt").read_text() != BESIDE or (examples / "data" / "text.txt").read_text() != TEXT:
+        raise Lost(f"{verb.name}: a file of the user has changed")
+    outcome = ended.outcome
+    if outcome == "success" and found != wanted:
+        raise Wrong(f"{verb.name}: it says that it is done, and is not")
+    left = [one.name for one in place.iterdir() if one.name.endswith((".partial", ".old"))]
+    if left and ended.code >= 0:
+        raise Wrong(f"{verb.name}: {left[0]} was left, {ended.told.strip()[-200:]}")
+    return outcome
+
+
+def repeatable(verb: Verb, examples: Path, place: Path) -> None:
+    """The verb can be done again, and gives what it should."""
+    told = ""
+    for flag in (*verb.again, "--force") if verb.again else ("",):
+        ended = executed(verb.line(examples, place, *filter(None, [flag])))
+        if ended.outcome == "success":
+            if state(verb, place) != expected(verb.name, examples)[0]:
+                raise Wrong(f"{verb.name} {flag} afterwards gives something else")
+            return
+        told = ended.told.strip()
+    raise Lost(f"{verb.name}: it cannot be done again: {told[-300:]}")
+
+
+def _plan(fault: str, examples: Path) -> list[tuple[str, int]]:
+    """Every file operation of every verb, in an order that is mixed but always the same."""
+    cases = []
+    for name in VERBS if (examples / "comparison").exists() else QUICK:
+        counts = expected(name, examples)[1].counts
+        cases += [(name, at) for at in range(1, 1 + counts[fault != "kill"])]
+    Random("order").shuffle(cases)
+    return cases
+
+
+@cache
+def plan(fault: str, examples: Path) -> list[tuple[str, int]]:
+    return _plan(fault, examples)
+
+
+def at_operation(fault: str) -> Callable[[Path, Path, Random], str]:
+    def case(examples: Path, place: Path, random: Random) -> str:
+        cases = plan(fault, examples)
+        if int(place.name) >= len(cases):
+            raise Done
+        name, at = cases[int(place.name)]
+        verb = VERBS[name]
+        verb.prepare(examples, place)
+        before = state(verb, place)
+        ended = executed(verb.line(examples, place), fault, at)
+        outcome = checked(verb, examples, place, ended, before)
+        if ended.code:
+            repeatable(verb, examples, place)
+        return "success" if ended.code == -signal.SIGKILL else outcome
+
+    return case
+
+
+def signalled(examples: Path, place: Path, random: Random) -> str:
+    """A signal at a random moment."""
+    verb = VERBS[random.choice(sorted(VERBS))]
+    verb.prepare(examples, place)
+    before, took = state(verb, place), expected(verb.name, examples)[2]
+    number = random.choice([*SIGNALS, signal.SIGKILL])
+    ended = executed(verb.line(examples, place), send=(number, random.random() * took * 1.1))
+    outcome = checked(verb, examples, place, ended, before)
+    if ended.code:
+        repeatable(verb, examples, place)
+    return "success" if ended.code == -signal.SIGKILL else outcome
+
+
+def comparison(examples: Path, place: Path, random: Random) -> str:
+    """A comparison that is killed, with all of its processes or alone, and continued."""
+    words = ["compare", str(examples / "data" / "text.txt"), "--budget", "10s", "--models", "unigram,3-gram"]
+    words += ["-o", str(place / "comparison"), "-q"]
+    ended = executed(words, send=(random.choice([*SIGNALS, signal.SIGKILL]), random.random() * 6.0))
+    if ended.outcome == "success":
+        return "success"
+    again = executed([*words, "--resume"])
+    if again.outcome != "success":
+        raise Lost(f"the comparison cannot continue: {again.told.strip()[-300:]}")
+    return "success" if ended.code == -signal.SIGKILL else "refused"
+
+
+SECTIONS = [
+    Section("kill -9 at a file operation", 10_000, 5.0, at_operation("kill"), 3 * PATIENCE),
+    Section("full disk at a write", 10_000, 3.0, at_operation("ENOSPC"), 3 * PATIENCE),
+    Section("I/O error at a write", 10_000, 3.0, at_operation("EIO"), 3 * PATIENCE),
+    Section("signals", 300, 1.0, signalled, 3 * PATIENCE),
+    Section("interrupted comparisons", 30, 1.0, comparison, 3 * PATIENCE),
+]

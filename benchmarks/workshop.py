@@ -1,0 +1,158 @@
+"""Examples of everything the program reads: data, settings, models of every family, runs, folders of other programs."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import lzma
+import os
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import shim
+import zstandard
+
+import chainrule as cr
+from chainrule.cli import main
+
+TEXT = "".join(f"she was {'late' if n % 3 else 'not late'} and he was {n % 7} there\n" for n in range(60))
+ROWS = [{"text": line, "n": n, "label": "ab"[n % 2]} for n, line in enumerate(TEXT.splitlines())]
+TRAINED = {
+    "window": {},
+    "rnn": {},
+    "lstm": {"layers": 2},
+    "gru": {},
+    "gpt": {"layers": 1, "heads": 2, "context": 16},
+    "bert": {"layers": 1, "heads": 2, "context": 32},
+}
+FIT = {"tokens": 400, "width": 8}
+
+
+def some_model(random: Random, examples: Path) -> Path:
+    """One of the saved models there are."""
+    return random.choice(sorted((examples / "models").iterdir()))
+
+
+def make(folder: Path, few: bool = False) -> None:
+    """All examples, in folders by kind; a few of them take a second or two."""
+    for name in ("data", "models", "runs", "foreign"):
+        (folder / name).mkdir(parents=True)
+    _data(folder / "data")
+    if few:
+        _small(folder)
+        return
+    _models(folder / "models")
+    _foreign(folder)
+    _run(folder)
+    words = ("--budget", "10s", "--models", "unigram,3-gram", "-o", folder / "comparison")
+    _command("compare", folder / "data" / "text.txt", *words)
+
+
+def _data(folder: Path) -> None:
+    text = TEXT.encode()
+    table = "".join(f"{row['text']},{row['n']},{row['label']}\n" for row in ROWS)
+    tokens = [
+        f"{place}\t{word}\t{word}\tX\t_\t_\t0\troot\t_\t_\n"
+        for place, word in enumerate(TEXT.split()[:12], 1)
+    ]
+    files: dict[str, bytes] = {
+        "text.txt": text,
+        "table.csv": b"text,n,label\n" + table.encode(),
+        "table.tsv": b"text\tn\tlabel\n" + table.replace(",", "\t").encode(),
+        "rows.jsonl": "".join(json.dumps(row) + "\n" for row in ROWS).encode(),
+        "trees.conllu": ("".join(tokens) + "\n").encode() * 8,
+        "text.txt.gz": gzip.compress(text, mtime=0),
+        "text.txt.xz": lzma.compress(text),
+        "text.txt.bz2": bz2.compress(text),
+        "text.txt.zst": zstandard.ZstdCompressor().compress(text),
+        "wide.txt": TEXT.encode("utf-16"),
+        "numbers.csv": b"value\n" + b"".join(b"%d\n" % (n % 12 + n // 9) for n in range(200)),
+        "settings.toml": b"model = 'gru'\nwidth = 8\ndropout = 0.1\nseq-len = 16\nseed = 3\nbf16 = false\n",
+        "nbest.tsv": b"id\ttext\tacoustic\n"
+        + b"".join(b"%d\tshe was late\t-%d.5\n" % (n // 3, n) for n in range(30)),
+    }
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    _parquet(folder / "rows.parquet")
+
+
+def _parquet(path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.Table.from_pylist(ROWS), path)
+
+
+def _models(folder: Path) -> None:
+    lines = TEXT.splitlines()
+    made: dict[str, Any] = {
+        "ngram": cr.fit(lines, model="ngram", order=3),
+        "subwords": cr.fit(lines, model="ngram", order=2, codec="subwords", vocab=300),
+        "numbers": cr.fit([[n % 12 + n // 9 for n in range(200)]], model="ngram", order=2, codec="numbers"),
+        "cache": cr.fit(lines, model="cache"),
+        **{name: cr.fit(lines, model=name, **FIT, **more) for name, more in TRAINED.items()},
+    }
+    made["adapted"] = made["lstm"].adapted(dynamic=True, neural_cache=True)
+    for name, bundle in made.items():
+        bundle.save(folder / name)
+    _command(
+        "mix",
+        folder / "ngram",
+        folder / "gru",
+        "--valid",
+        folder.parent / "data" / "text.txt",
+        "-o",
+        folder / "mix",
+    )
+
+
+def _small(folder: Path) -> None:
+    """Models that are made by counting, and one that is not."""
+    lines = TEXT.splitlines()
+    cr.fit(lines, model="ngram", order=3).save(folder / "models" / "ngram")
+    cr.fit(lines, model="ngram", order=2, codec="subwords", vocab=300).save(folder / "models" / "subwords")
+    cr.fit(lines, model="gru", **FIT).save(folder / "models" / "gru")
+    _command("export", "arpa", folder / "models" / "ngram", folder / "foreign" / "small.arpa")
+
+
+def _foreign(folder: Path) -> None:
+    models, foreign = folder / "models", folder / "foreign"
+    _command("export", "arpa", models / "ngram", foreign / "small.arpa")
+    for name in ("gpt", "bert"):
+        more: dict[str, Any] = {"positions": "learned"} if name == "gpt" else {}
+        small = {"codec": "subwords", "vocab": 270, "layers": 1, "heads": 2, "context": 32}
+        cr.fit(TEXT.splitlines(), model=name, **FIT, **small, **more).save(foreign / f"own-{name}")
+        _command("export", "hf", foreign / f"own-{name}", foreign / name)
+        _command("import", "hf", foreign / name, "-o", models / f"hf-{name}")
+
+
+RUN = ("--model", "gru", "--width", "8", "--tokens", "3k", "--checkpoint-every", "0.001s", "--codec", "words")
+
+
+def _run(folder: Path) -> None:
+    """A training that was killed while it wrote a checkpoint, and what it would have become."""
+    data, runs = folder / "data" / "text.txt", folder / "runs"
+    _command("fit", data, "-o", runs / "whole", *RUN)
+    child = os.fork()
+    if not child:
+        points = shim.install("kill", -1)
+        replace = os.replace
+
+        def replaced(one: Any, other: Any, **more: Any) -> None:
+            replace(one, other, **more)
+            if str(other).endswith("checkpoint.safetensors") and points.count > 60:
+                os._exit(1)
+
+        os.replace = replaced
+        _command("fit", data, "-o", runs / "lm", *RUN)
+        os._exit(0)
+    os.waitpid(child, 0)
+    if not (runs / "lm.run" / "checkpoint.safetensors").exists():
+        raise RuntimeError("the run was not stopped")
+
+
+def _command(*words: object) -> None:
+    if main([*map(str, words), "-q"]):
+        raise RuntimeError(f"{' '.join(map(str, words))} failed")

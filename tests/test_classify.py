@@ -88,6 +88,12 @@ def test_the_temperature_is_found_again(true: float) -> None:
     assert best_temperature(logits * true, answers) == pytest.approx(true, rel=0.15)
 
 
+def test_few_examples_that_are_all_right_do_not_make_a_model_sure() -> None:
+    logits = np.array([[2.0, 0.0], [0.0, 2.0], [3.0, 0.0]])
+    found = probabilities(logits, best_temperature(logits, np.array([0, 1, 0])))
+    assert found.max(1).min() > 0.7 and found.max() < 0.95
+
+
 def test_evidence_of_a_bag_sums_to_its_score() -> None:
     import torch
 

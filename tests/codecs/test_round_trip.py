@@ -66,7 +66,7 @@ def test_saved_and_loaded_gives_the_same_ids(name: str, tmp_path: Path) -> None:
     assert again.tokens(range(again.size)) == made.tokens(range(made.size))
 
 
-@pytest.mark.parametrize("name", sorted(SAMPLES))
+@pytest.mark.parametrize("name", sorted(SAMPLES.keys() - {"labels"}))  # a label is never cut
 def test_parts_of_a_sequence_encode_like_the_whole(name: str) -> None:
     made = learnt(name, SAMPLES[name])
     separator = UNIT if name in ("events", "numbers") else " "

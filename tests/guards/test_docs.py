@@ -44,6 +44,8 @@ FILES = {
         *(f"{person},{hour},{event}" for person in "abc" for hour, event in enumerate(EVENTS)),
     ],
     "reviews.csv": ["text,stars", *(f"{number} {row}" for number in range(15) for row in REVIEWS)],
+    "good.txt": [f"a good film {number}" for number in range(20)],
+    "bad.txt": [f"a bad film {number}" for number in range(20)],
     "sales.csv": [
         "day,sold",
         *(f"2024-{1 + at // 28:02}-{1 + at % 28:02},{20 + 5 * (at % 7) + at * at % 3}" for at in range(280)),

@@ -114,6 +114,7 @@ def law_06_the_whole_text_is_read(reader: Reader) -> None:
     bundle, rest = reader.fitted(), "film it the so a plot " * 6
     for place in ("{} " + rest, rest + "{}"):
         up, down = chances(bundle, [place.format("good fine good"), place.format("bad poor bad")])[:, 1]
+        up, down = np.clip([up, down], 1e-300, 1 - 1e-15)
         odds = np.log(up / (1 - up)) - np.log(down / (1 - down))
         assert odds > 0.5, f"{place[:3]!r}: {up} for good words, {down} for bad ones"
 

@@ -15,6 +15,8 @@ from chainrule.codecs.vocabulary import Listing, Vocabulary, VocabularyConfig, r
 from chainrule.errors import CodecError
 from chainrule.symbols import BOS, EOS, UNK
 
+MANY = 12  # labels that are named
+
 
 @dataclass(frozen=True, kw_only=True)
 class LabelsConfig(VocabularyConfig):
@@ -45,6 +47,12 @@ class Labels(Listing):
         framed = np.empty((len(ids), 3), np.int32)
         framed[:, 0], framed[:, 1], framed[:, 2] = BOS, ids, EOS
         return Encoded(framed.ravel(), int(np.count_nonzero(ids == UNK)))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Which labels there are, in their order."""
+        more = f" and {self.count - MANY:,} more" if self.count > MANY else ""
+        return (f"{self.count:,} labels: {', '.join(map(repr, self.labels[:MANY]))}{more}",)
 
     @property
     def count(self) -> int:

@@ -17,8 +17,19 @@ from chainrule.codecs.base import Blocks, Codec, Texts
 from chainrule.codecs.choose import Choice
 from chainrule.codecs.registry import codec as codec_named
 from chainrule.data.given import from_python
+from chainrule.data.labelled_text import is_labelled_text, labelled_text
 from chainrule.data.roles import Request, Role
-from chainrule.data.rows import Remembered, RowBlocks, Rows, columns, main_of, side_by_side, without_blanks
+from chainrule.data.rows import (
+    LABEL,
+    TEXT,
+    Remembered,
+    RowBlocks,
+    Rows,
+    columns,
+    main_of,
+    side_by_side,
+    without_blanks,
+)
 from chainrule.data.sources import Given, ReadConfig, Source, read
 from chainrule.data.splits import Division, divide, divide_rows
 from chainrule.errors import ConfigError, DataError
@@ -256,6 +267,9 @@ def _several_columns(given: Data, asked: Request) -> SeveralColumns:
                 f"--{name} makes longer sequences of the data, which is possible with one column only; "
                 f"{_listed(asked.names)} are {len(asked.roles)}."
             )
+    if not isinstance(given, Mapping) and sorted(asked.names) == sorted((TEXT, LABEL)):
+        source = read(given, asked.reading)
+        given = labelled_text(source) if is_labelled_text(source) else given
     members = _parallel(given, asked) if isinstance(given, Mapping) else (_table(given, asked),)
     return SeveralColumns(members, tuple(role.name for role in asked.roles if role.empty))
 

@@ -116,17 +116,26 @@ def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
 
 
 def best_temperature(logits: np.ndarray, answers: np.ndarray) -> float:
-    """What to divide logits (N, labels) by to make the answers (N,) most probable; 1 if there is nothing to fit."""
+    """What to divide logits (N, labels) by to make the answers (N,) most probable; 1 if there is nothing to fit.
+
+    As many wrong answers are added as there are labels less one, spread over all examples (Platt 1999): few examples,
+    all of them right, are no reason to be sure for ever.
+    """
     known = answers >= 0
     logits, answers = logits[known].astype(np.float64), answers[known]
-    if not len(answers) or logits.shape[1] < 2:
+    count, labels = len(answers), logits.shape[1]
+    if not count or labels < 2:
         return 1.0
+    right = (count + 1.0) / (count + labels)  # the share of the right answer; the others share the rest
+    own, others = logits[np.arange(count), answers], logits.sum(1)
+    wanted = right * own + (1.0 - right) * (others - own) / (labels - 1)  # (N,)
 
     def loss(log_temperature: float) -> float:
-        scaled = logits / np.exp(log_temperature)
+        heat = np.exp(log_temperature)
+        scaled = logits / heat
         top = scaled.max(1)
         total = np.log(np.exp(scaled - top[:, None]).sum(1)) + top
-        return float((total - scaled[np.arange(len(answers)), answers]).mean())
+        return float((total - wanted / heat).mean())
 
     return float(np.exp(_least(loss, np.log(0.01), np.log(1000.0))))
 

@@ -21,7 +21,7 @@ from chainrule.models.state import State
 from chainrule.nn import tap
 from chainrule.nn.dropout import embed
 from chainrule.nn.product import product
-from chainrule.symbols import PAD
+from chainrule.symbols import PAD, UNK
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +67,7 @@ class Cnn(Neural):
         self.width = config.filters * len(config.widths)
         self.embedding = nn.Embedding(config.vocab_size, config.embedding)
         nn.init.uniform_(self.embedding.weight, -0.25, 0.25)
+        nn.init.zeros_(self.embedding.weight[UNK].detach())  # it may never be trained: it shall say nothing
         inputs = [config.embedding, *[self.width] * (config.layers - 1)]
         self.layers = nn.ModuleList(Filters(size, config) for size in inputs)
 

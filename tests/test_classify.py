@@ -88,6 +88,29 @@ def test_the_temperature_is_found_again(true: float) -> None:
     assert best_temperature(logits * true, answers) == pytest.approx(true, rel=0.15)
 
 
+@pytest.mark.parametrize("way", ["frozen", "tuned", "fresh"])
+def test_a_model_of_plain_text_becomes_a_body(way: str) -> None:
+    lm = cr.fit(GOOD * 20 + BAD * 20, model="lstm", codec="words", width=8, embedding=8, epochs=1)
+    data = {"text": GOOD * 20 + BAD * 20, "label": ["a"] * 60 + ["b"] * 60}
+    model = cr.fit(data, valid=data, init_from=lm, transfer=way, epochs=2)
+    before, after = lm.body.arrays(), model.body.arrays()
+    kept = [np.array_equal(after[name], before[name]) for name in after]
+    assert all(kept) if way == "frozen" else not any(kept)
+    assert not [name for name in after if name.startswith("output")]
+    assert model.codec.fingerprint() == lm.codec.fingerprint()
+    assert model.card["transfer"]["way"] == way
+    with pytest.raises(ChainruleError, match="predicts no symbols"):
+        model.generate("so")
+
+
+def test_an_ngram_has_no_vectors_for_a_head() -> None:
+    lm = cr.fit(GOOD * 9, model="ngram", order=2, codec="words")
+    with pytest.raises(ChainruleError, match="no hidden vectors"):
+        cr.fit({"text": GOOD * 9, "label": ["a"] * 27}, init_from=lm)
+    with pytest.raises(ChainruleError, match="--transfer"):
+        cr.fit({"text": GOOD * 9, "label": ["a"] * 27}, model="cnn", transfer="frozen")
+
+
 def test_few_examples_that_are_all_right_do_not_make_a_model_sure() -> None:
     logits = np.array([[2.0, 0.0], [0.0, 2.0], [3.0, 0.0]])
     found = probabilities(logits, best_temperature(logits, np.array([0, 1, 0])))

@@ -98,7 +98,7 @@ def test_what_a_family_may_choose_is_printed_as_chosen_and_nothing_else_is(model
     unread = (
         {"seq_len"} if family(model).task == "classify" else {"bidirectional"}
     )  # whole texts; not with a softmax
-    assert found <= marked and marked - found <= {"bf16", "tokens", "optimizer", *unread}
+    assert found <= marked and marked - found <= {"bf16", "tokens", "optimizer", "average", *unread}
 
 
 @pytest.mark.parametrize("model", LEARNING)

@@ -104,7 +104,7 @@ def _groups(told: Mapping[str, str]) -> Groups:
     from chainrule.saved import read_config
 
     found = read_config(Path(told["init_from"]))
-    return of_fit(found["family"], found["task"]["name"])
+    return of_fit(found["family"], _task(told) or found["task"]["name"])
 
 
 def _task(told: Mapping[str, Any]) -> str | None:

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 def next_symbol(
     model: Saved,
     prompt: Annotated[str, typer.Argument(metavar="PROMPT", help="The text before the symbol.")] = "",
-    k: Annotated[int, typer.Option("-k", "--best", min=1, help="How many symbols, the best first.")] = 20,
+    k: Annotated[
+        int, typer.Option("-k", "--best", min=1, max=1_000_000, help="How many symbols, the best first.")
+    ] = 20,
     int8: Int8 = False,
     json: Json = False,
     quiet: Quiet = False,

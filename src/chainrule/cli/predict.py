@@ -37,7 +37,8 @@ def predict(
         str | None, typer.Option("--file", "-f", help="Data to predict, of any kind fit reads.")
     ] = None,
     top: Annotated[
-        int | None, typer.Option("--top", metavar="K", help="Only the K most probable labels.")
+        int | None,
+        typer.Option("--top", metavar="K", min=1, max=1_000_000, help="Only the K most probable labels."),
     ] = None,
     id: Annotated[
         str | None, typer.Option("--id", metavar="COLUMN", help="The column with the id of each row.")

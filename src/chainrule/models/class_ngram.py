@@ -26,7 +26,7 @@ TRIED = (1, 2, 3, 5)  # orders, if none is given
 class ClassNgramConfig(NgramConfig):
     """Settings of the n-grams; all have the same."""
 
-    answers: int = option(0, "how many answers there are", hidden=True)
+    answers: int = option(0, "how many answers there are", low=0, high=1 << 31, hidden=True)
     order: int = option(
         0,
         "order n of the n-grams, 1 to 9; 0: the most accurate on the validation part",

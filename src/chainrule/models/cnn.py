@@ -92,7 +92,7 @@ class Cnn(Neural):
 
     @classmethod
     def suggest(cls, config: Any, workload: Workload, given: Mapping[str, Any]) -> dict[str, Any]:
-        chosen = {"batch_size": 50, "lr": 0.001, "dropout": 0.3}
+        chosen = {"batch_size": 50, "lr": 0.002, "dropout": 0.3, "average": True}
         return {name: value for name, value in chosen.items() if name not in given}
 
     @classmethod

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class ReaderConfig(ModelConfig):
     """What every reader is told: how many answers there are."""
 
-    answers: int = option(0, "how many answers there are", hidden=True)
+    answers: int = option(0, "how many answers there are", low=0, high=1 << 31, hidden=True)
 
 
 @dataclass(frozen=True)

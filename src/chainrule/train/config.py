@@ -28,6 +28,12 @@ class FitConfig(Config):
         choices=("interpolate", "counts"),
     )
     extend_vocab: bool = option(False, "with --from: add the symbols of the new data to the vocabulary")
+    transfer: str | None = option(
+        None,
+        "with --from and a new task: frozen weights under a new head, tuned with it, or fresh ones of the same sizes; "
+        "not given: tuned",
+        choices=("frozen", "tuned", "fresh"),
+    )
     unfreeze: int | None = option(
         None,
         "with --from: tune the output and so many of the last layers, freeze the others; not given: all",
@@ -83,7 +89,9 @@ class TrainConfig(Config):
     patience: int = option(
         8, "stop after so many validations without a better one; 0: never", low=0, high=1_000_000_000
     )
-    average: bool = option(False, "use the average of the weights of the last quarter of the steps")
+    average: bool = option(
+        False, "use the average of the weights of the last quarter of the steps; chosen: for cnn", chosen=True
+    )
     tensorboard: bool = option(False, "also write the run for TensorBoard, beside its checkpoints")
     shard: bool = option(
         False, "FSDP: shard weights, gradients and optimiser state over the processes of torchrun"

@@ -82,6 +82,12 @@ def fit(
     if codec_from is not None and (codec is not None or init_from is not None):
         other = "--codec" if codec is not None else "--from"
         raise ConfigError(f"{other} says which codec to take, and --codec-from too: give one of them.")
+    task = task or guessed_task(options, data)
+    if init_from is not None and task and task_named(task).labels:
+        from chainrule.train.transfer import transfer
+
+        clear_run(run, resume, force)
+        return transfer(init_from, (data, valid, test), task, options, place)
     if init_from is not None:
         from chainrule.train.adapt import Asked, adapt
 
@@ -91,7 +97,6 @@ def fit(
         raise ConfigError("Old text shows what a fine-tuned model forgets: add --from MODEL.")
     clear_run(run, resume, force)
     preparing = partial(prepare, codec=codec) if codec_from is None else SharedCodecs.of(codec_from).prepare
-    task = task or guessed_task(options, data)
     return _fit(data, valid, test, model or usual_model(task), task, preparing, options, place)
 
 
@@ -199,7 +204,7 @@ def ask(model: str, task: str | None, options: Mapping[str, Any]) -> Task:
         raise ConfigError(
             f"A {model} predicts no symbols, as the task {wanted.name!r} wants: it is for {kind.task!r}."
         )
-    for name in ("extend_vocab", "unfreeze", "merge"):
+    for name in ("extend_vocab", "unfreeze", "merge", "transfer"):
         if options.get(name):
             raise ConfigError(f"{flag(name)} is for fine-tuning a trained model: add --from MODEL.")
     configs: list[type[Config]] = [ReadConfig, *settings_of(model, task).values()]

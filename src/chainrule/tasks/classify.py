@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from chainrule.heads.base import Head
 
 ROWS = 256  # texts read side by side
-WEIGHTS = ("no", "balanced")
 POOLINGS = ("mean", "max", "last", "first", "attention")
 
 
@@ -48,9 +47,6 @@ class Classify(Supervised):
     )
     head_dropout: float = option(0.5, "dropout of the pooled vector while training", low=0.0, high=0.99)
     dense: int = option(0, "units of a ReLU layer between pooling and output; 0: none", low=0, high=65_536)
-    class_weight: str = option(
-        "no", "balanced: labels count inversely to how often they occur", choices=WEIGHTS
-    )
 
     def roles(self) -> Sequence[Role]:
         return (Role(TEXT), Role(LABEL, codec="labels"))

@@ -279,7 +279,7 @@ def test_what_several_columns_cannot_be_is_said(tmp_path: Path) -> None:
     text.write_text("a\nb\n")
     with pytest.raises(ConfigError, match=r"--stream .*possible with one column only; text and label are 2"):
         prepare(table, roles=TWO, options={"stream": True})
-    with pytest.raises(DataError, match=r"a\.txt: text has one column, and text and label are wanted"):
+    with pytest.raises(DataError, match=r"a\.txt says no labels"):
         prepare(text, roles=TWO)
     with pytest.raises(DataError, match="the given strings: text has one column"):
         prepare(["a", "b"], roles=TWO)

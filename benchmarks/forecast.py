@@ -66,7 +66,7 @@ def smoothing(history: np.ndarray, season: int) -> Forecast:
         )
         fits.append(made.fit(disp=False))
     best = min(fits, key=lambda one: one.aic)
-    paths = best.simulate(STEPS, anchor="end", repetitions=500, random_state=np.random.RandomState(1))
+    paths = best.simulate(STEPS, anchor="end", repetitions=500, rng=np.random.default_rng(1))
     low, high = np.quantile(np.asarray(paths), [LOW, HIGH], axis=1)
     return np.asarray(best.forecast(STEPS)), low, high
 

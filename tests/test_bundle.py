@@ -373,3 +373,12 @@ def test_what_is_no_list_of_texts_is_not_ranked(words: Bundle) -> None:
 def test_the_largest_seeds_are_seeds_too(words: Bundle) -> None:
     for seed in ((1 << 64) - 1, -(1 << 63), np.int64(3)):
         assert words.generate("what", 2, seed=seed).startswith("what")
+
+
+@pytest.mark.parametrize("name", ["reading", "columns", "figures", "training"])
+def test_a_card_whose_parts_are_something_else_is_refused(saved: Path, name: str) -> None:
+    card = json.loads((saved / "card.json").read_text())
+    (saved / "card.json").write_text(json.dumps(card | {name: [1]}))
+    manifest.write(saved)
+    with pytest.raises(BundleError, match=f"its '{name}' is"):
+        load(saved)

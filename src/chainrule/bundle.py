@@ -26,7 +26,7 @@ from chainrule.errors import BundleError, ChainruleError, ConfigError, ModelErro
 from chainrule.models.base import Body, LanguageModel
 from chainrule.models.registry import family
 from chainrule.runtime import versions
-from chainrule.saved import HEAD, VERSION, check_vocabulary, read_config, saved_codec, saved_head
+from chainrule.saved import HEAD, VERSION, check_vocabulary, read_card, read_config, saved_codec, saved_head
 from chainrule.store import manifest, tensors
 from chainrule.store.files import CONFIG, FORMAT, new_folder
 from chainrule.tasks.base import Task, described
@@ -360,9 +360,7 @@ def _loaded(folder: Path, verify: bool) -> Bundle:
     body = kind.from_arrays(
         model_config, {name: one for name, one in arrays.items() if not name.startswith(HEAD)}
     )
-    return Bundle(
-        codecs, body, task, saved_head(config.get("head"), arrays), manifest.read_json(folder / CARD)
-    )
+    return Bundle(codecs, body, task, saved_head(config.get("head"), arrays), read_card(folder / CARD))
 
 
 def _named(part: Codec | Head) -> dict[str, Any]:

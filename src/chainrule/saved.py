@@ -65,6 +65,17 @@ def saved_head(described: Mapping[str, Any] | None, arrays: Mapping[str, np.ndar
     return kind.from_arrays(kind.Config.from_values(described["config"]), own)
 
 
+def read_card(path: Path) -> dict[str, Any]:
+    """Where a saved model comes from; its parts must be what every verb takes them for."""
+    card: dict[str, Any] = manifest.read_json(path)
+    for name in ("reading", "columns", "figures", "training"):
+        if not isinstance(card.get(name, {}), dict):
+            raise BundleError(
+                f"{path} is damaged: its {name!r} is {card[name]!r}. Copy or save the model again."
+            )
+    return card
+
+
 def check_vocabulary(folder: Path, sizes: Mapping[str, int], config: ModelConfig) -> None:
     """A model that reads or predicts other ids than its codecs would give wrong numbers without a word."""
     for name, size in sizes.items():

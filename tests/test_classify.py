@@ -128,3 +128,11 @@ def test_evidence_of_a_bag_sums_to_its_score() -> None:
     scores = model.head(hidden, ids != 0)[0]
     assert scores[0] > scores[1]
     assert hidden[0].sum(0).tolist() == pytest.approx(scores.tolist())
+
+
+def test_texts_longer_than_the_context_are_told() -> None:
+    data = {"text": [f"{text} so it is" for text in GOOD + BAD] * 9, "label": (["a"] * 3 + ["b"] * 3) * 9}
+    model = cr.fit(
+        data, valid=data, model="gpt", task="classify", epochs=1, width=8, heads=2, layers=1, context=5
+    )
+    assert any("longer than --context 5" in note for note in model.card["notes"])

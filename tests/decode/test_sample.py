@@ -154,3 +154,13 @@ def test_a_model_in_training_is_asked_without_dropout_and_stays_in_training() ->
     model.train()
     assert greedy(model, [BOS], 8) == expected
     assert model.training and model.recurrence.training
+
+
+@pytest.mark.parametrize("odd", [float("nan"), float("inf")])
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_predictions_that_are_not_finite_are_refused(odd: float, temperature: float) -> None:
+    model = TinyRecurrent.tiny()
+    logits = model.logits
+    model.logits = lambda hidden: logits(hidden) + odd  # type: ignore[method-assign]
+    with pytest.raises(ModelError, match="not finite"):
+        drawn(model, [BOS], 3, temperature=temperature)

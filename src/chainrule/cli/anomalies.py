@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,18 +10,10 @@ import typer
 from chainrule.cli.arguments import named
 from chainrule.cli.output import Json, Printer, Quiet, Verbose, encoded, number, table
 from chainrule.cli.saved import Int8, Saved, loaded
-from chainrule.cli.settings import Groups, of_data
-from chainrule.cli.verb import Verb, typed
+from chainrule.cli.verb import typed
 
 if TYPE_CHECKING:
     from chainrule.use.anomalies import Anomaly, Total
-
-
-class AnomaliesVerb(Verb):
-    """Its settings are how files are read."""
-
-    def groups(self, asked: Mapping[str, str]) -> Groups:
-        return of_data()
 
 
 def anomalies(

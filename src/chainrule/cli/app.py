@@ -32,7 +32,7 @@ from chainrule.cli import (
     show,
 )
 from chainrule.cli.failure import STOPPED
-from chainrule.cli.verb import ReadingVerb, Verb, Verbs
+from chainrule.cli.verb import DataVerb, ReadingVerb, Verb, Verbs
 from chainrule.progress import quiet
 
 app = typer.Typer(
@@ -52,11 +52,11 @@ app.command("complete", cls=Verb)(complete.complete)
 app.command("next", cls=Verb)(next.next_symbol)
 app.command("fill", cls=Verb)(fill.fill)
 app.command("embed", cls=Verb)(embed.embed)
-app.command("predict", cls=predict.PredictVerb)(predict.predict)
-app.command("evaluate", cls=predict.PredictVerb)(evaluate.evaluate)
+app.command("predict", cls=DataVerb)(predict.predict)
+app.command("evaluate", cls=DataVerb)(evaluate.evaluate)
 app.command("rank", cls=rank.RankVerb)(rank.rank)
 app.command("forecast", cls=forecast.ForecastVerb)(forecast.forecast)
-app.command("anomalies", cls=anomalies.AnomaliesVerb)(anomalies.anomalies)
+app.command("anomalies", cls=DataVerb)(anomalies.anomalies)
 app.command("check", cls=check.CheckVerb)(check.check)
 app.command("compare", cls=compare.CompareVerb)(compare.compare)
 app.command("mix", cls=ReadingVerb)(mix.mix)

@@ -10,21 +10,13 @@ import typer
 from chainrule.cli.arguments import named
 from chainrule.cli.output import Json, Printer, Quiet, Verbose, encoded, percent, table
 from chainrule.cli.saved import Int8, Saved, loaded
-from chainrule.cli.settings import Groups, of_data
-from chainrule.cli.verb import Verb, typed
+from chainrule.cli.verb import typed
 from chainrule.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable
 
     from chainrule.use.predict import Prediction
-
-
-class PredictVerb(Verb):
-    """Its settings are those of reading data."""
-
-    def groups(self, asked: Mapping[str, str]) -> Groups:
-        return of_data()
 
 
 def predict(
@@ -74,8 +66,8 @@ def _shown(one: Prediction, output: Printer) -> None:
     output.result(one.to_dict(), "blank" if one.blank else table(["label", "probability"], rows))
 
 
-def _lines(found: object, output: Printer, waiting: bool = False) -> None:
-    for one in found:  # type: ignore[attr-defined]
+def _lines(found: Iterable[Prediction], output: Printer, waiting: bool = False) -> None:
+    for one in found:
         name = str(one.row) if one.id is None else one.id
         plain = f"{name}\t\t" if one.blank else f"{name}\t{one.label}\t{one.probability:.4f}"
         print(encoded(one.to_dict()) if output.json else plain, flush=waiting)

@@ -116,6 +116,13 @@ def _spare_pydantic(params: Sequence[Any]) -> None:
             param._runtime_param = _AsTyped(kind)
 
 
+class DataVerb(Verb):
+    """A verb whose settings are how files are read."""
+
+    def groups(self, asked: Mapping[str, str]) -> Groups:
+        return of_data()
+
+
 class ReadingVerb(Verb):
     """A verb that reads data and may let a model adapt itself to them."""
 

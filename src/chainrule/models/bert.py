@@ -20,7 +20,7 @@ from chainrule.models.gpt import TransformerConfig, init_weights
 from chainrule.models.neural import NeuralLanguageModel
 from chainrule.models.registry import register
 from chainrule.models.sizing import transformer
-from chainrule.models.state import State
+from chainrule.models.state import State, Unremembered
 from chainrule.nn import tap
 from chainrule.nn.attention import ACTIVATIONS, BlockStack, padding_mask
 from chainrule.nn.product import Linear
@@ -33,13 +33,6 @@ class BertConfig(TransformerConfig):
 
     activation: str = option("gelu", "activation of the MLP", choices=tuple(ACTIVATIONS))
     epsilon: float = option(1e-12, "epsilon of layer norm", low=0.0, high=1.0)
-
-
-@dataclass(frozen=True)
-class BertState(State):
-    """Nothing is remembered: everything is read at once."""
-
-    rows: Tensor  # (B, 0)
 
 
 @register("bert")
@@ -69,10 +62,10 @@ class Bert(NeuralLanguageModel):
     def tiny(cls, seed: int = 0) -> Self:
         return cls.seeded(BertConfig(vocab_size=9, layers=2, width=8, heads=2, context=12), seed)
 
-    def start(self, batch: int, source: Any = None) -> BertState:
+    def start(self, batch: int, source: Any = None) -> Unremembered:
         if source is not None:
             raise ModelError("The family 'bert' reads no source. Fit an encoder-decoder to write from one.")
-        return BertState(torch.empty(batch, 0, device=self.device))
+        return Unremembered(torch.empty(batch, 0, device=self.device))
 
     def read(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         if not tokens.shape[1]:

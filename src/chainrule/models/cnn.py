@@ -17,7 +17,7 @@ from chainrule.models.base import CostForecast, ModelConfig
 from chainrule.models.neural import PROCESS, STARTING, Neural, training_speed
 from chainrule.models.registry import register
 from chainrule.models.sizing import EPOCHS, MOST, Workload
-from chainrule.models.state import State
+from chainrule.models.state import State, Unremembered
 from chainrule.nn import tap
 from chainrule.nn.dropout import embed
 from chainrule.nn.product import product
@@ -45,13 +45,6 @@ class CnnConfig(ModelConfig):
     )
 
 
-@dataclass(frozen=True)
-class CnnState(State):
-    """Nothing is remembered: everything is read at once."""
-
-    rows: Tensor  # (B, 0)
-
-
 @register("cnn")
 class Cnn(Neural):
     """h_t = relu(W_k x_{t-a} … x_{t+b} + c) for every width k; what lies outside a row is 0."""
@@ -75,10 +68,10 @@ class Cnn(Neural):
     def tiny(cls, seed: int = 0) -> Self:
         return cls.seeded(CnnConfig(vocab_size=9, embedding=6, filters=4, widths=(2, 3)), seed)
 
-    def start(self, batch: int, source: Any = None) -> CnnState:
+    def start(self, batch: int, source: Any = None) -> Unremembered:
         if source is not None:
             raise ModelError("The family 'cnn' reads no source. Leave it out.")
-        return CnnState(torch.empty(batch, 0, device=self.device))
+        return Unremembered(torch.empty(batch, 0, device=self.device))
 
     def read(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         if not tokens.shape[1]:

@@ -15,7 +15,7 @@ import numpy as np
 from chainrule.config import option
 from chainrule.errors import ModelError
 from chainrule.models.base import ArrayBody, CostForecast, ModelConfig
-from chainrule.models.state import State
+from chainrule.models.state import State, Unremembered
 from chainrule.progress import Progress, no_progress
 from chainrule.symbols import BOS, EOS, PAD
 
@@ -62,13 +62,6 @@ class Examples:
         return np.flatnonzero(self.ids == BOS)
 
 
-@dataclass(frozen=True)
-class NoState(State):
-    """Nothing is remembered: everything is read at once."""
-
-    rows: Tensor  # (B, 0)
-
-
 class CountingReader(ArrayBody):
     """A reader made by counting, without gradients."""
 
@@ -91,12 +84,12 @@ class CountingReader(ArrayBody):
         """What each symbol of flat sequences says for each answer (positions, answers); sequences begin at `starts`."""
 
     @final
-    def start(self, batch: int, source: Any = None) -> NoState:
+    def start(self, batch: int, source: Any = None) -> Unremembered:
         import torch
 
         if source is not None:
             raise ModelError(f"The family {self.family!r} reads no source. Leave it out.")
-        return NoState(torch.empty(batch, 0))
+        return Unremembered(torch.empty(batch, 0))
 
     @final
     def read(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:

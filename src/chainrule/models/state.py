@@ -93,3 +93,10 @@ def _mapped(value: Any, function: Callable[[Tensor], Tensor]) -> Any:
     if isinstance(value, tuple | list):
         return type(value)(_mapped(item, function) for item in value)
     return value.map(function) if hasattr(value, "map") else function(value)
+
+
+@dataclass(frozen=True)
+class Unremembered(State):
+    """Of models that read everything at once, and remember nothing; it knows how many rows there are."""
+
+    rows: Tensor  # (B, 0)

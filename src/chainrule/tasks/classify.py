@@ -89,8 +89,17 @@ class Classify(Supervised):
         names = [str(label) for label in range(logits.shape[1])]
         found = Classified(probabilities(logits, head.config.temperature), answers, names)
         unseen = int((answers < 0).sum())
-        notes = (f"{unseen:,} examples have a label that was not seen in training: they count as wrong",)
-        return Figures(found.figures(), notes if unseen else ())
+        notes = (
+            [f"{unseen:,} examples have a label that was not seen in training: they count as wrong"]
+            if unseen
+            else []
+        )
+        cut = int((part[TEXT].lengths + 2 > body.context).sum()) if body.context else 0
+        if cut:
+            notes.append(
+                f"{cut:,} texts are longer than --context {body.context}: only their beginning is read"
+            )
+        return Figures(found.figures(), tuple(notes))
 
     def examples(self, part: Part, codecs: Mapping[str, Codec]) -> Examples:
         kinds = codecs[TEXT].letter_kinds()

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import shutil
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import numpy as np
 from faults import Section, Wrong
 from interrupted import command
-from workshop import RUN, some_model
+from workshop import RUN, example_data, some_model
 
 import chainrule as cr
 from chainrule.codecs.base import Texts
@@ -45,21 +46,35 @@ def some_file(random: Random, folder: Path) -> Path:
     return random.choice(sorted(one for one in folder.rglob("*") if one.is_file()))
 
 
-@cache
-def known(folder: Path) -> float:
-    """What an undamaged model says."""
-    return float(cr.load(folder).score(PROBE).log2prob)
+def said(folder: Path) -> list[float]:
+    """What a saved model says: the score of a text, or its predictions and how they are evaluated."""
+    bundle = cr.load(folder)
+    if bundle.task.predicts is not None:
+        return [float(bundle.score(PROBE).log2prob)]
+    told = [one.to_dict() for one in bundle.predict([PROBE, "zebra"])]
+    return list(_numbers([told, dict(bundle.evaluate(example_data(bundle.task.name)).figures)]))
+
+
+def _numbers(value: Any) -> Iterator[float]:
+    if isinstance(value, dict | list):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _numbers(one)
+    elif isinstance(value, int | float):
+        yield float(value)
+
+
+known = cache(said)
 
 
 def models(examples: Path, place: Path, random: Random) -> None:
-    """A saved model of any family: it is refused, or says what it said before."""
+    """A saved model of any family and task: it is refused, or says what it said before."""
     source = some_model(random, examples)
     folder = shutil.copytree(source, place / "lm")
     path = some_file(random, folder)
     damaged(random, path)
-    found = float(cr.load(folder).score(PROBE).log2prob)
-    if not math.isclose(found, known(source), rel_tol=1e-6):
-        raise Wrong(f"{path.name}: {found} instead of {known(source)}")
+    found = said(folder)
+    if not np.allclose(found, known(source), rtol=1e-6, atol=1e-9):
+        raise Wrong(f"{path.name}: {found[:9]} instead of {known(source)[:9]}")
 
 
 def runs(examples: Path, place: Path, random: Random) -> str:

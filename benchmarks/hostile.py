@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import io
-import json
 import math
-import re
 import shutil
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout, suppress
@@ -13,168 +11,28 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import numpy as np
 from faults import Section, Wrong
-from workshop import some_model
+from mutations import changed, mutated
+from workshop import example_data, some_model
 
 import chainrule as cr
 from chainrule.cli import main
+from chainrule.cli.app import app
 from chainrule.config import amount, read_toml
 from chainrule.data.where import Condition
 from chainrule.interop.arpa import import_arpa
 from chainrule.interop.huggingface import import_hf
 from chainrule.store import manifest, tensors
+from chainrule.tasks.base import task, tasks
 from chainrule.train import checkpoint
 from chainrule.train.config import TrainConfig
 from chainrule.train.schedule import duration
-
-PIECES = [
-    *(
-        b"\x00",
-        b"\xff",
-        b"\xff\xfe",
-        b"\x80",
-        b"\r",
-        b"\n\n",
-        b"\t",
-        b'"',
-        b"'",
-        b",",
-        b"{",
-        b"[" * 2000,
-        b"\\ud800",
-    ),
-    *(
-        b"\\",
-        b"-",
-        b"-1",
-        b"0",
-        b"1e999",
-        b"9" * 400,
-        b"9" * 5000,
-        b"NaN",
-        b"null",
-        b"true",
-        b"\xe2\x80\xa8",
-        b"\x1f",
-    ),
-]
-VALUES: list[Any] = [
-    None,
-    True,
-    -1,
-    0,
-    1,
-    2**31,
-    2**63,
-    10**30,
-    10**400,
-    1.5,
-    -0.0,
-    math.nan,
-    math.inf,
-    -math.inf,
-]
-VALUES += ["", "x", "\ud800", "/etc/passwd", "../x", "-1", [], {}, [None], ["x"], [[-1]], {"x": 1}, [5] * 300]
-
-
-def mutated(random: Random, data: bytes) -> bytes:
-    """The same bytes with one to three changes."""
-    found = bytearray(data)
-    for _ in range(random.randint(1, 3)):
-        at = random.randrange(len(found) + 1)
-        end = min(len(found), at + random.choice([1, 1, 2, 8, 64, 1024]))
-        change = random.randrange(7)
-        if change == 0 and at < len(found):
-            found[at] ^= 1 << random.randrange(8)
-        elif change == 1:
-            del found[at:end]
-        elif change == 2:
-            found[at:at] = random.choice(PIECES)
-        elif change == 3:
-            found[at:end] = random.choice(PIECES)
-        elif change == 4:
-            found[at:at] = found[at:end]
-        elif change == 5:
-            del found[at:]
-        else:
-            found = bytearray(_other_number(random, bytes(found)))
-    return bytes(found)
-
-
-def _other_number(random: Random, data: bytes) -> bytes:
-    numbers = list(re.finditer(rb"-?\d+(?:\.\d+)?", data[: 1 << 16]))
-    if not numbers:
-        return data
-    one = random.choice(numbers)
-    return (
-        data[: one.start()]
-        + random.choice([b"-1", b"0", b"1e400", b"9" * 30, b"1.5", b"nan"])
-        + data[one.end() :]
-    )
-
-
-def mutated_json(random: Random, data: bytes) -> bytes:
-    """The same JSON with another value, or without one."""
-    values = json.loads(data)
-    places = list(_places(values))
-    if not places:
-        return mutated(random, data)
-    holder, key = random.choice(places)
-    if random.random() < 0.2:
-        del holder[key]
-    else:
-        holder[key] = random.choice(VALUES)
-    return json.dumps(values).encode()
-
-
-def _places(values: Any) -> Any:
-    keys = (
-        values.keys() if isinstance(values, dict) else range(len(values)) if isinstance(values, list) else ()
-    )
-    for key in list(keys)[:300]:
-        yield values, key
-        yield from _places(values[key])
-
-
-def changed(random: Random, path: Path) -> None:
-    """Change a file; of JSON, half of the time a value."""
-    data = path.read_bytes()
-    if path.suffix == ".safetensors" and random.random() < 0.6:
-        _change_tensors(random, path)
-    elif path.suffix == ".json" and random.random() < 0.6:
-        path.write_bytes(mutated_json(random, data))
-    else:
-        path.write_bytes(mutated(random, data))
-
-
-def _change_tensors(random: Random, path: Path) -> object:
-    """A sound file with other arrays in it."""
-    arrays = {name: array.copy() for name, array in tensors.read(path).items()}
-    if not arrays:
-        return path.write_bytes(mutated(random, path.read_bytes()))
-    name = random.choice(sorted(arrays))
-    array, change = arrays[name], random.randrange(6)
-    if change == 0:
-        del arrays[name]
-    elif change == 1:
-        arrays[name] = array.reshape(-1)[: max(0, array.size - 1)]
-    elif change == 2:
-        arrays[name] = array.astype(random.choice([np.int8, np.int64, np.float64, np.float16]))
-    elif change == 3 and array.size:
-        odd = [np.nan, np.inf, -np.inf, 1e30] if array.dtype.kind == "f" else [-1, 2**31 - 1, 127, 0]
-        array.reshape(-1)[random.randrange(array.size)] = np.array(random.choice(odd)).astype(array.dtype)
-    elif change == 4:
-        arrays[name] = np.concatenate([array, array]) if array.ndim else array.reshape(1)
-    else:
-        arrays[name + "x"] = array
-    return tensors.write(path, arrays)
 
 
 def data_files(examples: Path, place: Path, random: Random) -> None:
     """Data of every format."""
     source = random.choice(
-        sorted(one for one in (examples / "data").iterdir() if one.name != "settings.toml")
+        sorted(one for one in (examples / "data").iterdir() if one.is_file() and one.name != "settings.toml")
     )
     path = place / source.name
     path.write_bytes(mutated(random, source.read_bytes()))
@@ -184,6 +42,46 @@ def data_files(examples: Path, place: Path, random: Random) -> None:
     if random.random() < 0.1:
         options |= {"codec": random.choice(["bytes", "characters", "words", "subwords"])}
     cr.check(path, **options)
+
+
+LABELLED = ("table.csv", "table.tsv", "rows.jsonl", "rows.parquet", "marked.txt", "first.txt", "trees.conllu")
+
+
+def labelled_files(examples: Path, place: Path, random: Random) -> None:
+    """Data with labels, for every task in which a head answers: checked, learnt from, evaluated on, predicted."""
+    data, name = examples / "data", random.choice([*LABELLED, "by-name", "folders"])
+    some = "folders/*/*" if name == "folders" else "by-name.*" if name == "by-name" else name
+    paths, few = sorted(data.glob(some)), random.randrange(2)
+    given = [place / path.relative_to(data) for path in paths]
+    for path, source in zip(given, paths, strict=True):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        content = source.read_bytes()
+        path.write_bytes(
+            mutated(random, content) if len(paths) == 1 or random.randrange(2) == few else content
+        )
+    about = random.choice([one for one in tasks() if task(one).predicts is None])
+    options: dict[str, Any] = {"column": "text", "label": "label"} if name in LABELLED[:4] else {}
+    if name == "trees.conllu":
+        options = random.choice([{}, {"column": "form"}, {"column": "form", "label": "upos"}])
+    doing = random.randrange(4)
+    if doing == 0:
+        cr.check([str(path) for path in given], roles=task(about)().roles(), **options)
+    elif doing == 1:
+        cr.fit([str(path) for path in given], model="majority", task="classify", **options)
+    else:
+        _read(
+            cr.load(examples / "models" / "class-ngram"), [str(path) for path in given], options, doing == 2
+        )
+
+
+def _read(bundle: cr.Bundle, given: list[str], options: dict[str, Any], judged: bool) -> None:
+    if judged:
+        figures = bundle.evaluate(given, **options).figures
+        if not 0 <= figures["accuracy"] <= 1:
+            raise Wrong(f"{figures}")
+        return
+    for one in bundle.predict_each(given, **{key: value for key, value in options.items() if key != "label"}):
+        _probable(one)
 
 
 def settings_files(examples: Path, place: Path, random: Random) -> None:
@@ -249,8 +147,16 @@ def signed_models(examples: Path, place: Path, random: Random) -> None:
 
 
 def _use(bundle: cr.Bundle, random: Random) -> None:
-    """Score, generate and save; what is no probability is an answer that is wrong."""
+    """Score, generate, predict and evaluate; what is no probability is an answer that is wrong."""
     text = random.choice(["she was late", "", "he 3 zebra", "1 2 3"])
+    if bundle.task.predicts is None:
+        for one in bundle.predict([text, "she was late"]):
+            _probable(one)
+        figures = bundle.evaluate(example_data(bundle.task.name)).figures
+        if any(math.isnan(value) for value in figures.values()):
+            raise Wrong(f"{figures}")
+        repr(bundle), bundle.parameters
+        return
     found = bundle.score(text)
     if math.isnan(found.log2prob) or any(
         math.isnan(one.log2prob) or one.log2prob > 1e-3 for one in found.tokens
@@ -260,6 +166,15 @@ def _use(bundle: cr.Bundle, random: Random) -> None:
         bundle.generate("she", 4, seed=random.randrange(9))
         bundle.complete("she w", 2, 2)
     repr(bundle), bundle.parameters
+
+
+def _probable(one: Any) -> None:
+    """Probabilities are probabilities, where a task gives some."""
+    chances = list(getattr(one, "probabilities", {}).values())
+    if chances and not (
+        all(0 <= chance <= 1 for chance in chances) and math.isclose(sum(chances), 1, rel_tol=1e-3)
+    ):
+        raise Wrong(f"{chances[:9]}")
 
 
 WORDS = [
@@ -305,25 +220,17 @@ TYPED = [
     "--x",
     "é" * 300,
 ]
-VERBS = [
-    "score",
-    "generate",
-    "complete",
-    "rank",
-    "show",
-    "models",
-    "check",
-    "embed",
-    "fill",
-    "forecast",
-    "anomalies",
-]
+WRITING = ("fit", "compare", "mix", "example", "demo")  # and those that take long
+VERBS = [one.name for one in app.registered_commands if one.name and one.name not in WRITING]
 
 
 def commands(examples: Path, place: Path, random: Random) -> str | None:
     """Words nobody would type."""
     files = [str(one) for one in (examples / "data").iterdir()]
-    models = [str(examples / "models" / name) for name in ("ngram", "gru", "bert", "numbers")]
+    models = [
+        str(examples / "models" / name)
+        for name in ("ngram", "gru", "bert", "numbers", "class-ngram", "classify-gru")
+    ]
     words = [random.choice(VERBS), random.choice([*models, *models, *TYPED])]
     for _ in range(random.randint(0, 4)):
         words.append(random.choice([*WORDS, *TYPED, random.choice(files)]))
@@ -343,6 +250,7 @@ def _section(
 
 SECTIONS = [
     _section("data files", 5000, 2.0, data_files),
+    _section("labelled files", 3000, 1.0, labelled_files),
     _section("settings files", 3000, 0.3, settings_files),
     _section("ARPA files", 3000, 0.7, arpa_files),
     _section("tensor files", 3000, 0.3, tensor_files),

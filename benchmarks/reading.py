@@ -2,6 +2,8 @@
 
     python benchmarks/reading.py mr --models bag,cnn            # ten folds, drawn by --seed
     python benchmarks/reading.py sst5 --models bag,cnn,lstm     # the usual parts
+    python benchmarks/reading.py mr --compare 3m                # what `compare` hands over in every fold
+    python benchmarks/reading.py mr --compare 3m --only 1       # the first fold alone
 
 Data come from $CHAINRULE_DATA: mr/rt-polarity.pos and .neg, one sentence a line; sst5/*.txt, `label text` lines. What
 is not given is chosen by `fit`: sizes, rates, length of training, and a part held out for validation. Settings can be
@@ -17,6 +19,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -75,6 +78,34 @@ def measured(
     return bundle.evaluate(test).figures["accuracy"], seconds
 
 
+def handed_over(
+    budget: str, parts: tuple[Rows, Rows | None, Rows], seed: int, settings: dict[str, Any]
+) -> tuple[str, float, float]:
+    """What `compare` recommends, its accuracy on the test part, which the comparison never saw, and all seconds."""
+    train, valid, test = (columns(rows) for rows in parts)
+    assert train is not None and test is not None and valid is None
+    began = time.perf_counter()
+    with TemporaryDirectory() as folder:
+        found = cr.compare(
+            train, out=Path(folder) / "out", budget=budget, seed=seed, task="classify", **settings
+        )
+        accuracy = found.model().evaluate(test).figures["accuracy"]
+    return str(found.recommended), accuracy, time.perf_counter() - began
+
+
+def compared(folds: list[tuple[Rows, Rows | None, Rows]], given: argparse.Namespace, settings: Any) -> None:
+    """Every fold of a comparison, and the mean."""
+    print("| fold | handed over | accuracy | seconds |\n|---|---|---|---|")
+    accuracies = []
+    for number, parts in enumerate(folds, 1):
+        if given.only and number != given.only:
+            continue
+        name, accuracy, seconds = handed_over(given.compare, parts, given.seed, settings)
+        accuracies.append(100 * accuracy)
+        print(f"| {number} | {name} | {100 * accuracy:.2f} | {seconds:.0f} |", flush=True)
+    print(f"| all {len(accuracies)} | | {statistics.mean(accuracies):.2f} | |")
+
+
 def main() -> None:
     """All models, one after another."""
     parser = argparse.ArgumentParser(
@@ -85,8 +116,14 @@ def main() -> None:
     parser.add_argument("--folds", type=int, default=10)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
+    parser.add_argument("--compare", metavar="BUDGET", help="compare, and judge what is handed over")
+    parser.add_argument("--only", type=int, metavar="FOLD", help="with --compare: this fold alone")
     given = parser.parse_args()
     settings = dict(one.partition("=")[::2] for one in given.set)
+    if given.compare:
+        folds = list({"mr": mr}[given.data](given.folds, given.seed))
+        compared(folds, given, settings)
+        return
     print("| model | accuracy | folds | seconds |\n|---|---|---|---|")
     for model in given.models.split(","):
         folds = {"mr": mr, "sst5": sst5}[given.data](given.folds, given.seed)

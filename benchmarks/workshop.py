@@ -7,6 +7,8 @@ import gzip
 import json
 import lzma
 import os
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -16,17 +18,15 @@ import zstandard
 
 import chainrule as cr
 from chainrule.cli import main
+from chainrule.config import visible
+from chainrule.models.registry import families, family
+from chainrule.tasks.base import task, tasks
 
 TEXT = "".join(f"she was {'late' if n % 3 else 'not late'} and he was {n % 7} there\n" for n in range(60))
 ROWS = [{"text": line, "n": n, "label": "ab"[n % 2]} for n, line in enumerate(TEXT.splitlines())]
-TRAINED = {
-    "window": {},
-    "rnn": {},
-    "lstm": {"layers": 2},
-    "gru": {},
-    "gpt": {"layers": 1, "heads": 2, "context": 16},
-    "bert": {"layers": 1, "heads": 2, "context": 32},
-}
+TABLE = {"text": [row["text"] for row in ROWS], "label": ["yes" if n % 3 else "no" for n in range(len(ROWS))]}
+PAIRS = list(zip(TABLE["text"], TABLE["label"], strict=True))
+SMALL = {"layers": 1, "width": 8, "embedding": 8, "heads": 2, "context": 32, "filters": 4, "order": 3}
 FIT = {"tokens": 400, "width": 8}
 
 
@@ -67,6 +67,8 @@ def _data(folder: Path) -> None:
         "text.txt.xz": lzma.compress(text),
         "text.txt.bz2": bz2.compress(text),
         "text.txt.zst": zstandard.ZstdCompressor().compress(text),
+        "marked.txt": "".join(f"__label__{label} {text}\n" for text, label in PAIRS).encode(),
+        "first.txt": "".join(f"{label}\t{text}\n" for text, label in PAIRS).encode(),
         "wide.txt": TEXT.encode("utf-16"),
         "numbers.csv": b"value\n" + b"".join(b"%d\n" % (n % 12 + n // 9) for n in range(200)),
         "settings.toml": b"model = 'gru'\nwidth = 8\ndropout = 0.1\nseq-len = 16\nseed = 3\nbf16 = false\n",
@@ -76,6 +78,12 @@ def _data(folder: Path) -> None:
     for name, content in files.items():
         (folder / name).write_bytes(content)
     _parquet(folder / "rows.parquet")
+    for label in ("yes", "no"):
+        (folder / "folders" / label).mkdir(parents=True)
+        texts = [text for text, one in PAIRS if one == label]
+        (folder / f"by-name.{label}").write_text("\n".join(texts))
+        for at, text in enumerate(texts[:6]):
+            (folder / "folders" / label / f"{at}.txt").write_text(text)
 
 
 def _parquet(path: Path) -> None:
@@ -85,27 +93,52 @@ def _parquet(path: Path) -> None:
     pq.write_table(pa.Table.from_pylist(ROWS), path)
 
 
+def wanted() -> Iterator[tuple[str, str, str]]:
+    """A name, a family and a task: every family with its own task and, where it learns by gradient, with every task in
+    which a head answers. A new family or task is among them as soon as it is registered.
+    """
+    heads = [name for name in tasks() if task(name).predicts is None]
+    for name in families():
+        kind = family(name)
+        if kind.learner is not None:
+            yield name, name, kind.task
+        if kind.learner == "gradient":
+            yield from ((f"{other}-{name}", name, other) for other in heads if other != kind.task)
+
+
+def example_data(name: str) -> Any:
+    """What a task reads: lines, or a column for every role."""
+    one = task(name)()
+    if one.predicts and not one.source:
+        return TABLE["text"]
+    return {role.name: TABLE["label" if role.codec == "labels" else "text"] for role in one.roles()}
+
+
+def example_model(name: str, about: str) -> cr.Bundle:
+    """A tiny model of a family for a task."""
+    kind = family(name)
+    options = {one.name: SMALL[one.name] for one in visible(kind.Config) if one.name in SMALL}
+    options |= {"tokens": 400} if kind.learner == "gradient" else {}
+    return cr.fit(example_data(about), model=name, task=about, **options)
+
+
 def _models(folder: Path) -> None:
     lines = TEXT.splitlines()
+    for name, kind, about in wanted():
+        try:
+            example_model(kind, about).save(folder / name)
+        except cr.ChainruleError as error:
+            print(f"no example of {name}: {error}", file=sys.stderr)
     made: dict[str, Any] = {
-        "ngram": cr.fit(lines, model="ngram", order=3),
         "subwords": cr.fit(lines, model="ngram", order=2, codec="subwords", vocab=300),
         "numbers": cr.fit([[n % 12 + n // 9 for n in range(200)]], model="ngram", order=2, codec="numbers"),
-        "cache": cr.fit(lines, model="cache"),
-        **{name: cr.fit(lines, model=name, **FIT, **more) for name, more in TRAINED.items()},
+        "deep": cr.fit(lines, model="lstm", **FIT, layers=2),
+        "adapted": cr.load(folder / "lstm").adapted(dynamic=True, neural_cache=True),
     }
-    made["adapted"] = made["lstm"].adapted(dynamic=True, neural_cache=True)
     for name, bundle in made.items():
         bundle.save(folder / name)
-    _command(
-        "mix",
-        folder / "ngram",
-        folder / "gru",
-        "--valid",
-        folder.parent / "data" / "text.txt",
-        "-o",
-        folder / "mix",
-    )
+    valid = folder.parent / "data" / "text.txt"
+    _command("mix", folder / "ngram", folder / "gru", "--valid", valid, "-o", folder / "mix")
 
 
 def _small(folder: Path) -> None:
@@ -114,6 +147,8 @@ def _small(folder: Path) -> None:
     cr.fit(lines, model="ngram", order=3).save(folder / "models" / "ngram")
     cr.fit(lines, model="ngram", order=2, codec="subwords", vocab=300).save(folder / "models" / "subwords")
     cr.fit(lines, model="gru", **FIT).save(folder / "models" / "gru")
+    for name in ("majority", "class-ngram"):
+        example_model(name, "classify").save(folder / "models" / name)
     _command("export", "arpa", folder / "models" / "ngram", folder / "foreign" / "small.arpa")
 
 

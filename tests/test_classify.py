@@ -14,7 +14,9 @@ from chainrule.codecs.base import Texts
 from chainrule.codecs.labels import Labels, LabelsConfig
 from chainrule.errors import ChainruleError
 from chainrule.judge.classes import Classified, best_temperature
-from chainrule.tasks.classify import probabilities
+from chainrule.tasks.classify import Classify, balanced, probabilities
+from chainrule.use.predict import part_of
+from chainrule.use.text import typed_texts
 
 GOOD, BAD = ["good film", "fine plot it is", "so good"], ["bad film", "poor plot it is", "so bad"]
 
@@ -136,3 +138,75 @@ def test_texts_longer_than_the_context_are_told() -> None:
         data, valid=data, model="gpt", task="classify", epochs=1, width=8, heads=2, layers=1, context=5
     )
     assert any("longer than --context 5" in note for note in model.card["notes"])
+
+
+def test_a_long_text_is_read_in_windows_to_its_end_and_that_is_said() -> None:
+    filler = [f"w{at % 7}" for at in range(22)]
+    texts = [" ".join([*filler[at % 7 :], word]) for at in range(60) for word in ("good", "bad")]
+    data = {"text": texts, "label": ["yes", "no"] * 60}
+    model = cr.fit(
+        data,
+        valid=data,
+        model="gpt",
+        codec="words",
+        layers=1,
+        width=16,
+        context=12,
+        lr=0.01,
+        epochs=40,
+        patience=0,
+        pooling="max",
+        head_dropout=0.0,
+    )
+    notes = " ".join(model.card["notes"])
+    assert "texts are longer than --context 12: they are read in overlapping windows" in notes
+    assert model.card["figures"]["valid"]["accuracy"] > 0.9  # the word that counts is the last one
+    assert [one.label for one in model.predict(texts[:2])] == ["yes", "no"]
+
+
+def test_the_logits_of_a_long_text_are_the_mean_over_its_windows() -> None:
+    data = {"text": ["a b c", "d e f"] * 30 + ["a e", "d b"], "label": ["x", "y"] * 31}
+    model = cr.fit(data, valid=data, model="gpt", codec="words", layers=1, width=8, context=6, epochs=1)
+    text = "a b c d e f a b c"  # 9 symbols in windows of 4: a b c d, d e f a, f a b c
+    parts = ["a b c d", "c d e f", "f a b c"]
+    task, head = model.task, model.head
+    assert isinstance(task, Classify) and head is not None
+    whole, *each = (
+        task.read_part(model.body, head, part_of(model, typed_texts(model.codec, [one])))[0]
+        for one in (text, *parts)
+    )
+    np.testing.assert_allclose(whole, np.mean(each, 0), atol=1e-6)
+
+
+def rare(count: int, seed: int) -> dict[str, list[str]]:
+    """One text of twenty is `rare`; a word that is rather more usual there is all there is to tell them by."""
+    rng = np.random.default_rng(seed)
+    labels = ["rare" if at % 20 == 0 else "usual" for at in range(count)]
+    hints = [rng.random() < (0.8 if label == "rare" else 0.2) for label in labels]
+    words = [[str(one) for one in rng.choice(["film", "plot", "it"], 3)] + ["odd"] * hint for hint in hints]
+    return {"text": [" ".join(one) for one in words], "label": labels}
+
+
+@pytest.mark.parametrize(
+    ("family", "settings"),
+    [("bag", {}), ("cnn", {"epochs": 6, "embedding": 8, "filters": 4, "lr": 0.01, "batch_size": 32})],
+)
+def test_balanced_class_weights_find_rare_labels(family: str, settings: dict[str, Any]) -> None:
+    data, fresh = rare(800, 0), rare(800, 1)
+    found = {
+        way: cr.fit(data, valid=data, model=family, class_weights=way, **settings).evaluate(fresh).judged
+        for way in ("none", "balanced")
+    }
+    f1 = {way: one.figures()["macro_f1"] for way, one in found.items()}
+    assert f1["balanced"] > f1["none"] + 0.05, f1
+
+
+def test_balanced_weights_are_those_of_scikit_learn() -> None:
+    assert balanced(np.array([0, 0, 0, 1, -1]), 2).tolist() == [4 / (2 * 3), 4 / (2 * 1)]
+
+
+def test_of_two_labels_the_last_one_has_an_f1_of_its_own() -> None:
+    chances = np.array([[0.9, 0.1], [0.2, 0.8], [0.4, 0.6], [0.7, 0.3]])
+    found = Classified(chances, np.array([0, 1, 0, 1]), ["0", "1"])
+    assert found.figures()["f1"] == pytest.approx(0.5) and found.details()["positive"] == "1"
+    assert "f1" not in Classified(np.ones((1, 3)) / 3, np.array([0]), ["a", "b", "c"]).figures()

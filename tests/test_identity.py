@@ -210,3 +210,12 @@ def test_the_command_gives_a_line_for_every_line(
     assert "broken.csv, row 2: a number was expected" in capsys.readouterr().err
     assert main(["rank", str(saved), "a", "--group", "x"]) == 2 and "--file" in capsys.readouterr().err
     assert main(["score", str(saved), "a", "--id", "x"]) == 2 and "--each" in capsys.readouterr().err
+
+
+def test_a_blank_sequence_of_events_has_a_result_too() -> None:
+    found = list(fitted("events", lines=["log in", "look"] * 9).score_each(["log in", "", "look"]))
+    assert [(one.row, one.text, one.blank) for one in found] == [
+        (1, "log in", False),
+        (2, "", True),
+        (3, "look", False),
+    ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -121,6 +122,57 @@ def test_ctrl_c_while_the_program_starts_is_no_traceback(
     monkeypatch.setattr(builtins, "__import__", interrupted)
     assert main(["models"]) == 130
     assert capsys.readouterr().err == "chainrule: stopped; nothing was written.\n"
+
+
+STARTING = """
+import os, signal, sys
+{before}
+from chainrule.cli import main
+{after}
+sys.argv = ["chainrule", "models", *sys.argv[1:]]
+sys.exit(main())
+"""
+AT_IMPORT = """
+class Early:
+    def find_spec(self, name, *more):
+        if name == "{name}":
+            sys.meta_path.remove(self)
+            {doing}
+sys.meta_path.insert(0, Early())
+"""
+NOW = "os.kill(os.getpid(), signal.SIGINT)"
+IN_A_CALLBACK = "type('Left', (), {'__del__': lambda self: os.kill(os.getpid(), signal.SIGINT)})()"
+
+
+def started(before: str = "", after: str = "", *words: str) -> subprocess.CompletedProcess[str]:
+    program = STARTING.format(before=before, after=after)
+    return subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("name", ["chainrule.cli.command", "chainrule.cli.app", "typer", "chainrule.cli.fit"])
+def test_ctrl_c_during_the_first_imports_is_a_message(name: str) -> None:
+    done = started(AT_IMPORT.format(name=name, doing=NOW), "", "--json")
+    assert (done.returncode, done.stderr) == (130, "chainrule: stopped; nothing was written.\n")
+    assert json.loads(done.stdout) == {"error": "stopped; nothing was written."}
+
+
+def test_ctrl_c_where_nothing_can_be_raised_comes_again() -> None:
+    program = AT_IMPORT.format(name="chainrule.models.registry", doing=IN_A_CALLBACK)
+    done = started(program)
+    assert (done.returncode, done.stderr) == (130, "chainrule: stopped; nothing was written.\n")
+
+
+def test_the_command_has_a_handler_before_it_imports_anything() -> None:
+    names = "sorted(name for name in sys.modules if name.startswith('chainrule'))"
+    done = started("known = set(sys.modules)", f"print({names}, set(sys.modules) - known)")
+    told = done.stdout.partition("\n")[0]
+    assert told.startswith("['chainrule', 'chainrule.cli'] ")
+    assert not {"typing", "threading", "contextlib"} & set(re.findall(r"'([^']+)'", told))
+
+
+def test_a_ctrl_c_that_is_ignored_stays_ignored() -> None:
+    done = started("signal.signal(signal.SIGINT, signal.SIG_IGN)" + AT_IMPORT.format(name="typer", doing=NOW))
+    assert done.returncode == 0 and done.stderr == ""
 
 
 @pytest.mark.parametrize("change", ["missing", "more", "codec"])

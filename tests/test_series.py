@@ -323,3 +323,18 @@ def test_levels_do_not_depend_on_the_size_of_blocks(
         and one[1] == other[1]
         and one[2] == pytest.approx(other[2])
     )
+
+
+def test_many_series_are_forecast_in_one_short_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "clicks.csv"
+    rows = [f"s{one},{at},{'abcd'[(one + at) % 4]}" for one in range(30) for at in range(6)]
+    path.write_text("\n".join(["session,time,page", *rows]) + "\n")
+    lm = cr.fit(path, column="page", group="session", sort="time")
+    lm.save(tmp_path / "lm")
+    assert main(["forecast", str(tmp_path / "lm"), "--steps", "3", "--paths", "5", "-q"]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert told[0].split() == ["series", "time", "step", "events"] and len(told) == 63
+    assert "first 20 of 30 series" in told[-1] and "-o forecast.csv" in told[-1]
+    assert "The first 12 of 30 series" in lm.forecast(path, 1, paths=5).plot().written(".html")

@@ -4,19 +4,20 @@
     lm = cr.fit("book.txt", model="ngram", order=5)
     lm.score("she went to class").bits
 
-Names are looked up when first used, so `import chainrule` is instant and brings no heavy library.
+Names are looked up when first used, so `import chainrule` is instant and brings no library, not even `typing`.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from chainrule.bundle import Bundle, load
     from chainrule.choose.compare import compare
     from chainrule.decode.config import GenerationConfig
     from chainrule.errors import ChainruleError
+    from chainrule.estimators import SequenceClassifier
     from chainrule.train.each import fit_each
     from chainrule.train.fit import fit
     from chainrule.use.check import check
@@ -26,6 +27,7 @@ __all__ = [
     "Bundle",
     "ChainruleError",
     "GenerationConfig",
+    "SequenceClassifier",
     "__version__",
     "check",
     "compare",
@@ -38,6 +40,7 @@ _HOMES = {
     "Bundle": "chainrule.bundle",
     "ChainruleError": "chainrule.errors",
     "GenerationConfig": "chainrule.decode.config",
+    "SequenceClassifier": "chainrule.estimators",
     "check": "chainrule.use.check",
     "compare": "chainrule.choose.compare",
     "fit": "chainrule.train.fit",
@@ -49,6 +52,8 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"chainrule has no {name!r}; it has {', '.join(__all__)}.")
+    from importlib import import_module
+
     return getattr(import_module(_HOMES[name]), name)
 
 

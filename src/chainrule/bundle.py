@@ -23,7 +23,7 @@ from chainrule.config import Config, parted, to_json, visible
 from chainrule.data.rows import TEXT
 from chainrule.draw.picture import Picture
 from chainrule.errors import BundleError, ChainruleError, ConfigError, ModelError
-from chainrule.models.base import Body, LanguageModel
+from chainrule.models.base import Body, LanguageModel, learnt
 from chainrule.models.registry import family
 from chainrule.runtime import versions
 from chainrule.saved import HEAD, VERSION, check_vocabulary, read_card, read_config, saved_codec, saved_head
@@ -33,6 +33,7 @@ from chainrule.tasks.base import Task, described
 from chainrule.tasks.base import task as task_class
 from chainrule.use import score as use_score
 from chainrule.use.adapt import AdaptConfig, adapted
+from chainrule.use.analogy import Analogy, analogy
 from chainrule.use.anomalies import Anomalies, anomalies
 from chainrule.use.complete import Completions, complete
 from chainrule.use.embed import SymbolEmbeddings, embed, embed_symbols, stacked
@@ -45,8 +46,10 @@ from chainrule.use.nbest import Nbest, NbestConfig, rank_file
 from chainrule.use.next import NextSymbols, next_symbols
 from chainrule.use.pictures import loss_curve, loss_picture, model_html
 from chainrule.use.predict import Prediction, predict, predict_each
+from chainrule.use.questions import answer
 from chainrule.use.rank import Ranking, rank
 from chainrule.use.score import DataScore, SequenceScore, TextScore
+from chainrule.use.similar import Similar, similar
 from chainrule.use.text import prompt_ids
 from chainrule.use.unknown import unknown
 
@@ -71,8 +74,8 @@ class Bundle:
     card: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, codec: Codec, model: LanguageModel, card: Mapping[str, Any] | None = None) -> Bundle:
-        """A language model with its codec, for its usual task."""
+    def of(cls, codec: Codec, model: Body, card: Mapping[str, Any] | None = None) -> Bundle:
+        """A model with its codec, for its usual task."""
         return cls({TEXT: codec}, model, task_class(model.task)(), None, card or {})
 
     @property
@@ -92,7 +95,7 @@ class Bundle:
     @property
     def parameters(self) -> int:
         """How many numbers were learnt."""
-        return sum(array.size for array in self.arrays().values())
+        return learnt(self.arrays())
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything learnt, by name; what a head has learnt under `head/`."""
@@ -215,9 +218,21 @@ class Bundle:
         """For every text its symbols, BOS and EOS included, and their vectors (T, D)."""
         return embed_symbols(self, texts)
 
+    def similar(self, word: str, k: int = 10, *, among: Bundle | None = None) -> Similar:
+        """Of word vectors, the `k` words nearest to a word; `among` another model's words in the same space."""
+        return similar(self, word, k, among)
+
+    def analogy(self, a: str, b: str, c: str, k: int = 10) -> Analogy:
+        """Of word vectors, the `k` words that are to `c` as `b` is to `a`, without the three and with them."""
+        return analogy(self, a, b, c, k)
+
     def predict(self, texts: str | Iterable[str], top: int | None = None) -> list[Prediction]:
         """The label of each text, with the probabilities of the `top` labels, best first."""
         return predict(self, [texts] if isinstance(texts, str) else texts, top)
+
+    def answer(self, question: str, passage: str, top: int | None = None) -> Prediction:
+        """The part of a passage that answers a question (task span), with `top` others that were near."""
+        return answer(self, question, passage, top)
 
     def predict_each(self, source: Given, *, id: str | None = None, **reading: Any) -> Iterator[Prediction]:
         """One prediction for each row of data of any size, as `score_each` does."""

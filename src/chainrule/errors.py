@@ -5,6 +5,7 @@ ChainruleError
 ├── DataError        a data file cannot be read, is empty, or has another format
 ├── CodecError       symbols cannot be turned into ids, or ids into symbols
 ├── ModelError       a model was asked for something it cannot do
+├── EstimatorError   an estimator of scikit-learn was given something it cannot use; a ValueError, too
 ├── Stopped          training was stopped; it can be resumed
 └── BundleError      a saved model is damaged, foreign, or would be overwritten
 
@@ -40,6 +41,10 @@ class ModelError(ChainruleError):
 
 class BundleError(ChainruleError):
     """A saved model is damaged, foreign, or would be overwritten."""
+
+
+class EstimatorError(ChainruleError, ValueError):
+    """An estimator of scikit-learn was given something it cannot use."""
 
 
 class Stopped(ChainruleError):

@@ -20,7 +20,7 @@ from chainrule.choose.compare import Comparison
 from chainrule.choose.ladder import ladders, title
 from chainrule.choose.measure import cases, spelled, widths
 from chainrule.choose.rounds import Schedule
-from chainrule.choose.worker import part
+from chainrule.choose.subsets import part
 from chainrule.cli import main
 from chainrule.data.corpus import Corpus
 from chainrule.data.dataset import Prepared, prepare
@@ -147,13 +147,13 @@ def test_what_was_found_is_not_done_again(compared: Comparison, weather: Path) -
 def test_a_family_that_fails_is_reported_and_the_rest_continues(
     weather: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(codecs: Any, wanted: Any) -> Any:
+    def broken(codecs: Any, wanted: Any, task: Any) -> Any:
         return [
             replace(rung, options={"order": 99}) if rung.name == "2-gram" else rung
             for rung in ladders(codecs, wanted)
         ]
 
-    monkeypatch.setattr("chainrule.choose.compare.ladders", broken)
+    monkeypatch.setattr("chainrule.choose.plan.ladders", broken)
     found = cr.compare(
         weather, column="state", out=tmp_path / "out", budget="10s", models=["unigram", "2-gram"]
     )
@@ -387,7 +387,7 @@ def test_the_demo_shows_what_models_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kept = ["unigram", "3-gram"]
-    monkeypatch.setattr("chainrule.choose.compare.ladders", lambda codecs, wanted: ladders(codecs, kept))
+    monkeypatch.setattr("chainrule.choose.plan.ladders", lambda codecs, wanted, task: ladders(codecs, kept))
     words = ["demo", "--budget", "10s", "-o", str(tmp_path / "demo")]
     for _ in range(2):  # the second time nothing is left to do
         assert main(words) == 0

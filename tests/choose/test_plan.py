@@ -11,7 +11,7 @@ import pytest
 
 from chainrule.choose.plan import RacePlan, opened
 from chainrule.data.roles import Role
-from chainrule.errors import ConfigError
+from chainrule.errors import BundleError, ConfigError
 
 ROWS = [f'"Well, film {number} is ok.",{number % 40 / 8}' for number in range(400)]
 
@@ -56,3 +56,14 @@ def test_only_codecs_of_text_are_compared_with_each_other(tmp_path: Path) -> Non
     options = {"column": "text"}
     with pytest.raises(ConfigError, match="bytes, characters, huggingface, subwords, words"):
         plan(tmp_path, codecs=["words", "events"], options=options).begin(tmp_path / "out")
+
+
+def test_a_plan_is_not_continued_with_other_data(tmp_path: Path) -> None:
+    data = tmp_path / "text.txt"
+    data.write_text("".join(f"she was late {n % 7}\n" for n in range(200)))
+    plan = RacePlan([str(data)], None, None, {}, ["words"], 10.0, [])
+    plan.begin(tmp_path / "out")
+    assert opened(tmp_path / "out")[0] == plan
+    data.write_text("".join(f"she was late {n % 6}\n" for n in range(200)))
+    with pytest.raises(BundleError, match="data have changed"):
+        opened(tmp_path / "out")

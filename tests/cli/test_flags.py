@@ -121,7 +121,7 @@ def test_keywords_of_other_tools_are_understood_in_python_too(book: Path) -> Non
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--lr", "0.1"], "--lr is a setting of the models bert, cnn, gpt"),
+        (["--lr", "0.1"], "--lr is a setting of the models bert, cnn, elmo, gpt"),
         (["--learning-rate", "0.1"], "--learning-rate is a setting of the models bert,"),
         (["--rate", "0.1"], "There is no option --rate. --lr is a setting of the models bert"),
         (["--model", "gpt", "--rate", "0.1"], "There is no option --rate. Did you mean '--lr'?"),

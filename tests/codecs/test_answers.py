@@ -41,7 +41,7 @@ def test_every_codec_says_how_it_reads(name: str) -> None:
     kind = codec(name)
     assert kind.reads_bytes == (name == "bytes")
     assert kind.letters == (name in ("bytes", "characters"))
-    assert kind.joins_rows == (name in VALUES) and kind.spells == (name not in (*VALUES, "labels"))
+    assert kind.joins_rows == (name in VALUES) and kind.spells == (name not in (*VALUES, "labels", "values"))
 
 
 @pytest.mark.parametrize("name", ["bytes", "characters", "events", "subwords", "words"])

@@ -106,6 +106,7 @@ def test_no_number_at_all_is_said() -> None:
         ([" ".join(f"{number / 7:.3f}" for number in range(99))], False, "numbers"),
         ([str(number) for number in range(50)], True, "numbers"),
         (["sunny", "rainy", "sunny", "cloudy"] * 5, True, "events"),
+        (["a film to see again", "a film to forget"] * 5, True, "words"),
         ([f"log in{UNIT}buy"], False, "events"),
         (["1 0 1 1 0"], False, "words"),
         ([b"\xff\xfe\x00binary\x80"], False, "bytes"),

@@ -75,3 +75,11 @@ def test_a_model_is_fitted_to_a_file_for_every_label(tmp_path: Path) -> None:
     model = cr.fit(paths, task="classify", model="bag")
     assert model.predict("a good one")[0].label == "good"
     assert model.evaluate(paths).figures["accuracy"] == 1.0
+
+
+def test_trees_of_sst_give_the_label_of_the_root_and_the_words(tmp_path: Path) -> None:
+    trees = [r"(3 (2 a) (4 (3 good) (2 (2 -LRB-) (2 and\/or))))", "(1 (2 bad) (2 film))", "(2 so)"]
+    path = tmp_path / "train.txt"
+    path.write_text("".join(f"{tree}\n" for tree in trees), encoding="utf-8")
+    found = labelled_text(read(path, ReadConfig()))
+    assert found == {"text": [b"a good ( and/or", b"bad film", b"so"], "label": [b"3", b"1", b"2"]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
 import shlex
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from asked import asked, squad
 from chainrule.cli import main
 
 ROOT = Path(__file__).parents[2]
@@ -23,7 +25,7 @@ CODE = [
     if path.suffix in (".py", ".md") and path != Path(__file__)
 ]
 RIDDLES = (
-    r"\b(anew|foresaw|foresees?|foretells?|foretold|prophecy|hush(?:ed)?|spoken|taste|answering|luck"
+    r"\b(anew|foresaw|foresees?|foretells?|foretold|prophecy|hush(?:ed)?|spoken|taste|(?<!question )answering|luck"
     r"|go on|goes on|gone on|silent (?:symbol|token)s?|(?:may|can|never) speak|speaks of)\b"
 )
 LINES = ["she went to class", "he was late for class", "what is the weather today", "she was late today"]
@@ -43,7 +45,12 @@ FILES = {
         "visitor,time,action",
         *(f"{person},{hour},{event}" for person in "abc" for hour, event in enumerate(EVENTS)),
     ],
+    "essays.csv": [
+        "text,score",
+        *(f"a good essay {'so ' * (number % 7)},{number / 4}" for number in range(60)),
+    ],
     "reviews.csv": ["text,stars", *(f"{number} {row}" for number in range(15) for row in REVIEWS)],
+    "squad.json": [json.dumps(squad(asked(40, 0, 2, 0.3)))],
     "good.txt": [f"a good film {number}" for number in range(20)],
     "bad.txt": [f"a bad film {number}" for number in range(20)],
     "sales.csv": [

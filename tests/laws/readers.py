@@ -15,7 +15,8 @@ import chainrule as cr
 from chainrule.bundle import Bundle
 from chainrule.models.base import LanguageModel
 from chainrule.models.registry import families, family
-from chainrule.use.predict import label_probabilities
+from chainrule.tasks.classify import Classify, probabilities
+from chainrule.use.predict import part_of, predictor
 from chainrule.use.text import typed_texts
 
 WORDS = ["good", "fine", "bad", "poor", "the", "film", "a", "plot", "so", "it"]
@@ -26,6 +27,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "cnn": {"epochs": 30, "embedding": 16, "filters": 8, "lr": 0.01},
     **dict.fromkeys(("rnn", "gru", "lstm", "window"), RECURRENT),
     **dict.fromkeys(("gpt", "bert"), TOWER),
+    "elmo": SMALL | {"layers": 1, "epochs": 8},
 }
 
 
@@ -63,7 +65,10 @@ def examples(count: int, seed: int = 0) -> tuple[list[str], list[str]]:
 
 def chances(bundle: Bundle, texts: Sequence[str]) -> np.ndarray:
     """Probabilities (texts, labels)."""
-    return label_probabilities(bundle, typed_texts(bundle.codec, texts))
+    task, head = predictor(bundle)
+    assert isinstance(task, Classify)
+    part = part_of(bundle, typed_texts(bundle.codec, texts))
+    return probabilities(task.read_part(bundle.body, head, part), head.config.temperature)
 
 
 def same(found: np.ndarray, expected: np.ndarray, claim: str) -> None:
@@ -141,5 +146,6 @@ READER_LAWS: list[ReaderLaw] = [
 READERS = [
     Reader(name)
     for name in families()
-    if not issubclass(family(name), LanguageModel) or family(name).learner == "gradient"
+    if (not issubclass(family(name), LanguageModel) or family(name).learner == "gradient")
+    and family(name).task != "vectors"
 ]

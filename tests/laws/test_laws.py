@@ -31,4 +31,5 @@ def test_there_are_as_many_laws_as_the_docs_say() -> None:
 
 
 def test_every_registered_family_is_held_to_the_laws() -> None:
-    assert set(families()) <= {case.name for case in [*CASES, *READERS]}
+    elsewhere = {"vectors"}  # predicts neither symbols nor labels: tests/models/test_vectors.py
+    assert set(families()) <= {case.name for case in [*CASES, *READERS]} | elsewhere

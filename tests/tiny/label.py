@@ -83,7 +83,7 @@ class Label(Task):
     def validate(self, body: Body, head: Head | None, part: Part, batches: Batches, most: int) -> float:
         return mean_loss(self, body, head, batches, most)
 
-    def judge(self, body: Body, head: Head | None, part: Part) -> Figures:
+    def judge(self, body: Body, head: Head | None, part: Part, codecs: Mapping[str, Codec]) -> Figures:
         everything = LabelledBatches(part, part.examples, body.context).batch(0, 0).tensors(body.device)
         with body.inference():
             logits, _ = self.logits(body, head, everything.tokens, body.start(part.examples))

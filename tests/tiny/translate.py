@@ -68,6 +68,6 @@ class Translate(Task):
     def validate(self, body: Body, head: None, part: Part, batches: Batches, most: int) -> float:
         return mean_loss(self, body, head, batches, most)
 
-    def judge(self, body: Body, head: None, part: Part) -> Figures:
+    def judge(self, body: Body, head: None, part: Part, codecs: Mapping[str, Codec]) -> Figures:
         everything = Pairs(part, part.examples, self.blind)
         return Figures({"log_loss": mean_loss(self, body, head, everything, len(part[TARGET].ids))})

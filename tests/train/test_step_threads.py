@@ -57,3 +57,12 @@ def test_a_core_that_becomes_busy_is_given_up_and_taken_again(monkeypatch: pytes
         found.after_batch(0.012, found._symbols)
         steps += 1
     assert steps < 1000
+
+
+def test_where_threads_wait_for_each_other_no_whole_step_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = list[int]()
+    monkeypatch.setattr("chainrule.train.threads.most_threads", lambda: 2)
+    monkeypatch.setattr("chainrule.train.threads.waiting", lambda number: 1.0 if number == 2 else 0.01)
+    monkeypatch.setattr(StepThreads, "_seconds", lambda self, number: tried.append(number) or 0.01)
+    found = settled()
+    assert tried == [1, 1, 1] and found.choice.using == 1 and found.choice.price == pytest.approx(1.0)

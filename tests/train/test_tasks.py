@@ -73,7 +73,7 @@ def test_a_task_of_ones_own_is_fitted_saved_loaded_and_judged(
     again = cr.load(tmp_path / "saved")
     assert again.task == Label(pooling="max")
     part = read_part(reviews, again.codecs, roles=again.task.roles())
-    before, after = (one.task.judge(one.body, one.head, part).values for one in (bundle, again))
+    before, after = (one.task.judge(one.body, one.head, part, one.codecs).values for one in (bundle, again))
     assert before == after
     assert after["accuracy"] == 1.0
 
@@ -131,7 +131,7 @@ def test_a_masked_model_is_judged_on_a_sample_of_much_data_and_says_so() -> None
     lines = [[BOS, *rng.choice([UNK, 5, 6, 7, 8], 10), EOS] for _ in range(1500)]  # 18,000 ids
     ids = np.concatenate(lines).astype(np.int32)
     unknown = int((ids == UNK).sum()) // 2  # the other half are literal
-    found = Masked().judge(TinyMasked.tiny(), None, Part({TEXT: Corpus(ids, 1500, 30_000, unknown)}))
+    found = Masked().judge(TinyMasked.tiny(), None, Part({TEXT: Corpus(ids, 1500, 30_000, unknown)}), {})
     assert "sample" in found.notes[0] and "18,000" in found.notes[0]
     values, share = found.values, found.values["symbols"] / (len(ids) - 1500)
     assert 0.5 < share < 1.0

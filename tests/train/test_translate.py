@@ -62,7 +62,7 @@ def test_a_task_of_two_columns_is_fitted_saved_loaded_and_judged(
     bundle.save(tmp_path / "saved")
     again = cr.load(tmp_path / "saved")
     part = read_part(pairs, again.codecs, roles=again.task.roles())
-    before, after = (one.task.judge(one.body, one.head, part).values for one in (bundle, again))
+    before, after = (one.task.judge(one.body, one.head, part, one.codecs).values for one in (bundle, again))
     assert again.task == bundle.task == Translate(blind=model == "lstm") and before == after
 
 

@@ -7,13 +7,13 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from chainrule.bundle import Bundle, load
 from chainrule.choose.forks import Event
-from chainrule.choose.ladder import ladder, ladders
+from chainrule.choose.ladder import answers, ladder
 from chainrule.choose.plan import CODECS, GIVEN, PLAN, TYPED, RacePlan, check_same, opened
 from chainrule.choose.race import CLOCK, FOLDERS, Race
 from chainrule.choose.report import page
@@ -27,6 +27,8 @@ from chainrule.data.given import Table, from_python, names_files
 from chainrule.data.sources import Given
 from chainrule.errors import BundleError, ConfigError
 from chainrule.store.files import new_file, write_text
+from chainrule.tasks.base import task as task_class
+from chainrule.train.guess import guessed_task
 from chainrule.train.schedule import duration
 
 RESULTS, REPORT = "results.json", "report.html"
@@ -87,6 +89,7 @@ def compare(
     seed: int = 1,
     resume: bool = False,
     force: bool = False,
+    task: str | None = None,
     watch: Callable[[Event], object] = lambda event: None,
     command: str | None = None,
     **options: Any,
@@ -94,48 +97,85 @@ def compare(
     """Train the ladder of models on one set of data within one budget, and judge all of them on the same held-out part.
 
     `data` are files, or whatever `fit` takes from Python; `options` those of reading (`column="text"`) and of the codec
-    (`vocab="10k"`). Of several codecs, `codec=["characters", "words"]`, each gets a ladder of its own. What was stopped
-    continues with `resume`; with `force` an earlier comparison in `out` is replaced.
+    (`vocab="10k"`). Of several codecs, `codec=["characters", "words"]`, each gets a ladder of its own. With labels,
+    `task="classify", label="stars"`, readers compete instead of language models, judged by the figure of their task.
+    What was stopped continues with `resume`; with `force` an earlier comparison in `out` is replaced.
     """
-    if not isinstance(out, str | os.PathLike):
-        raise ConfigError(f"A folder for the comparison is wanted, and a {type(out).__name__} came: {out!r}.")
-    began, folder, given = time.monotonic(), Path(out), from_python(data)
-    models = models.split(",") if isinstance(models, str) else models
-    _check_asked(models, budget)
+    began, folder, given = time.monotonic(), _folder(out), from_python(data)
+    task = task or guessed_task(options, given)
+    models = _models(models, budget, task)
     _check_place(folder, resume, force)
-    codec = codec or (given.choice.name if isinstance(given, Table) and given.choice else None)
     plan = RacePlan(
         data=_files(given, folder),
+        task=task,
+        roles=_roles(task),
         valid=None if valid is None else _absolute(valid),
         test=None if test is None else _absolute(test),
         options=options,
-        codecs=[codec] if isinstance(codec, str) else list(codec or ()),
+        codecs=_codecs(codec, given),
         budget=duration(budget),
         models=list(models),
         seed=seed,
     )
-    prepared = _prepared(plan, folder, resume)
-    rungs = ladders(list(prepared), models)
-    compared = Compared(prepared, {name: examine(one.data, one.codecs) for name, one in prepared.items()})
-    race = Race(folder, rungs, plan.budget, not models or "mix" in models, watch, compared.unit, began)
-    forecasts = cost_forecasts(race, compared)
-    told = {"forecasts": forecasts, "budget": plan.budget, "unit": compared.unit}
-    watch({"rungs": [rung.name for rung in rungs], **told})
-    race.measure(YARDSTICKS, lambda: yardsticks(next(iter(prepared.values())), plan.budget))
-    race.run()
     words = command or f"chainrule compare {' '.join(plan.data)} --budget {budget} -o {folder}"
-    found = results(race, compared, forecasts, words, seed)
+    return _written(_raced(plan, folder, _prepared(plan, folder, resume), watch, began, words), folder)
+
+
+def _raced(
+    plan: RacePlan,
+    folder: Path,
+    prepared: dict[str, Prepared],
+    watch: Callable[[Event], object],
+    began: float,
+    words: str,
+) -> Mapping[str, Any]:
+    """The models train, and what was found about them is told."""
+    rungs = plan.rungs(list(prepared))
+    checks = {name: examine(one.data, one.codecs) for name, one in prepared.items()}
+    compared = Compared(prepared, checks, plan.asked if plan.answers else None)
+    mixing = not plan.answers and (not plan.models or "mix" in plan.models)
+    race = Race(folder, rungs, plan.budget, mixing, watch, compared.figure, plan.answers, began)
+    forecasts = cost_forecasts(race, compared)
+    names = [rung.name for rung in rungs]
+    watch({"rungs": names, "forecasts": forecasts, "budget": plan.budget, "unit": compared.figure})
+    if not plan.answers:
+        race.measure(YARDSTICKS, lambda: yardsticks(next(iter(prepared.values())), plan.budget))
+    race.run()
+    return results(race, compared, forecasts, words, plan.seed)
+
+
+def _codecs(asked: str | Sequence[str] | None, data: Any) -> list[str]:
+    """Those asked for, or the one that data of Python come with; none: the one that suits them is chosen later."""
+    codec = asked or (data.choice.name if isinstance(data, Table) and data.choice else None)
+    return [codec] if isinstance(codec, str) else list(codec or ())
+
+
+def _written(found: Mapping[str, Any], folder: Path) -> Comparison:
+    """The results and the page that shows them."""
     write_text(folder / RESULTS, to_json(found, indent=2) + "\n")
     write_text(folder / REPORT, page(found))
     return Comparison(found, folder)
 
 
-def _check_asked(models: Sequence[str], budget: str | float) -> None:
-    """Refuse what cannot be, before data are read; the longest ladder knows the models of all of them."""
-    if not ladder("characters", models):
+def _folder(out: object) -> Path:
+    if not isinstance(out, str | os.PathLike):
+        raise ConfigError(f"A folder for the comparison is wanted, and a {type(out).__name__} came: {out!r}.")
+    return Path(out)
+
+
+def _models(asked: str | Sequence[str], budget: str | float, task: str | None) -> Sequence[str]:
+    """The models; what cannot be is refused before data are read: the longest ladder knows the models of all."""
+    models = asked.split(",") if isinstance(asked, str) else asked
+    if not ladder("characters", models, task if answers(task) else None):
         raise ConfigError("A mix needs models to mix. Name some beside it, such as 5-gram,lstm,mix.")
     if duration(budget) < SHORTEST:
         raise ConfigError(f"A comparison needs at least {SHORTEST:.0f}s, not {budget}.")
+    return models
+
+
+def _roles(task: str | None) -> list[dict[str, Any]]:
+    """The columns of a task whose answers are compared; none of language modelling, which reads texts."""
+    return [asdict(one) for one in task_class(str(task))().roles()] if answers(task) else []
 
 
 def _check_place(folder: Path, resume: bool, force: bool) -> None:

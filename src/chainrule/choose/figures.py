@@ -197,24 +197,35 @@ def _fitted(fit: object, points: Sequence[tuple[float, ...]]) -> Iterator[tuple[
 
 
 def learning(
-    curves: Sequence[Curve], crossings: Sequence[Mapping[str, Any]], here: object, unit: str
+    curves: Sequence[Curve],
+    crossings: Sequence[Mapping[str, Any]],
+    here: object,
+    unit: str,
+    what: str = "symbols",
 ) -> Html:
-    """Symbols read against bits, with bands, crossings, and how much data there are; empty without curves."""
+    """Symbols read, or other training data, against bits, with bands, crossings, and how much there is; or nothing."""
     kept = [curve for curve in curves if curve.line]
-    return joined(*(_learning(kept, crossings, here, unit, shape) for shape in SIZES)) if kept else NOTHING
+    if not kept:
+        return NOTHING
+    return joined(*(_learning(kept, crossings, here, (unit, what), shape) for shape in SIZES))
 
 
 def _learning(
-    curves: Sequence[Curve], crossings: Sequence[Mapping[str, Any]], here: object, unit: str, shape: str
+    curves: Sequence[Curve],
+    crossings: Sequence[Mapping[str, Any]],
+    here: object,
+    said: tuple[str, str],
+    shape: str,
 ) -> Html:
+    unit, what = said
     across = [row[0] for curve in curves for row in (*curve.points, *curve.band)]
     up = [row[1] for curve in curves for row in (*curve.points, *curve.line)]
     frame = Frame.over(shape, across, up)
     ends = [(*frame.at(*curve.line[-1]), brief(curve.name, 22), f"label {curve.colour}") for curve in curves]
     return frame.drawn(
         shape,
-        f"Training symbols against {unit}",
-        frame.axes("training symbols", f"{unit} (lower is better)", frame.across.ticks(7), _thousands),
+        f"Training {what} against {unit}",
+        frame.axes(f"training {what}", f"{unit} (lower is better)", frame.across.ticks(7), _thousands),
         frame.clipped(*(_range(frame, one) for one in crossings), *(_band(frame, curve) for curve in curves)),
         _here(frame, here),
         frame.clipped(*(_curve(frame, curve) for curve in curves)),

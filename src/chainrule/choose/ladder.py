@@ -8,6 +8,8 @@ from typing import Any
 
 from chainrule.codecs.registry import codec as codec_named
 from chainrule.errors import ConfigError, suggest
+from chainrule.models.registry import families, family
+from chainrule.tasks.base import task as task_class
 
 
 @dataclass(frozen=True)
@@ -23,15 +25,30 @@ class Rung:
 
 LEARNERS = tuple(Rung(name, name, learns=True) for name in ("window", "rnn", "gru", "lstm", "gpt"))
 PROMISE = ("lstm", "gru", "gpt", "window", "rnn")  # who starts where there is no time for all
+READERS = (
+    "majority",
+    "class-ngram",
+    "bag",
+)  # made by counting labels, from the simplest on; others come after them
+HEADED = ("cnn", "lstm", "bert")  # bodies for a head; recurrent ones read both ways
 
 
-def ladder(codec: str, wanted: Sequence[str] = ()) -> list[Rung]:
+def rungs_of(codec: str, task: str | None = None) -> list[Rung]:
+    """All there are, from the simplest on: for symbols of a codec, or for the answers of a task."""
+    if task is None:
+        orders = (1, 2, 3, 5, 8) if codec_named(codec).letters else (1, 2, 3, 5)
+        counted = [
+            Rung("unigram" if order == 1 else f"{order}-gram", "ngram", {"order": order}) for order in orders
+        ]
+        return [*counted, *LEARNERS]
+    readers = [one for one in families() if family(one).learner == "count" and family(one).task == task]
+    readers.sort(key=lambda name: READERS.index(name) if name in READERS else len(READERS))
+    return [*(Rung(name, name) for name in readers), *(Rung(name, name, learns=True) for name in HEADED)]
+
+
+def ladder(codec: str, wanted: Sequence[str] = (), task: str | None = None) -> list[Rung]:
     """The rungs for a codec, or those of them that are wanted: by name, or by family."""
-    orders = (1, 2, 3, 5, 8) if codec_named(codec).letters else (1, 2, 3, 5)
-    counted = [
-        Rung("unigram" if order == 1 else f"{order}-gram", "ngram", {"order": order}) for order in orders
-    ]
-    rungs = [*counted, *LEARNERS]
+    rungs = rungs_of(codec, task)
     known = {rung.name for rung in rungs} | {rung.family for rung in rungs} | {"mix"}
     for name in wanted:
         if name not in known:
@@ -39,31 +56,48 @@ def ladder(codec: str, wanted: Sequence[str] = ()) -> list[Rung]:
     return [rung for rung in rungs if not wanted or rung.name in wanted or rung.family in wanted]
 
 
-def ladders(codecs: Sequence[str], wanted: Sequence[str] = ()) -> list[Rung]:
+def ladders(codecs: Sequence[str], wanted: Sequence[str] = (), task: str | None = None) -> list[Rung]:
     """The rungs for all codecs, those that count first; with several codecs, names tell which one is meant."""
     found = [
         replace(rung, codec=codec, name=f"{rung.name} ({codec})" if len(codecs) > 1 else rung.name)
         for codec in codecs
-        for rung in ladder(codec, wanted)
+        for rung in ladder(codec, wanted, task)
     ]
     return sorted(found, key=_simple)
 
 
+def liked(codecs: Mapping[str | None, str], wanted: Sequence[str], task: str) -> list[Rung]:
+    """The rungs of a task with answers, each with the codec its family likes; `codecs` are those that came of it."""
+    rungs = ladder("", wanted, task)
+    return [replace(rung, codec=codecs[family(rung.family).codec]) for rung in rungs]
+
+
+def likings(wanted: Sequence[str], task: str) -> list[str | None]:
+    """What the families of a task like to read words with."""
+    return list(dict.fromkeys(family(rung.family).codec for rung in ladder("", wanted, task)))
+
+
+def answers(task: str | None) -> bool:
+    """Whether models are compared by the answers of a head, not by how they predict symbols."""
+    return task is not None and task_class(task).predicts is None
+
+
 def _simple(rung: Rung) -> tuple[int, int]:
     """Where it stands on the ladder, whatever its codec."""
-    families = [one.family for one in LEARNERS]
-    return (families.index(rung.family) + 1 if rung.learns else 0, rung.options.get("order", 0))
+    learners = ["cnn", *(one.family for one in LEARNERS), "bert"]
+    return (learners.index(rung.family) + 1 if rung.learns else 0, rung.options.get("order", 0))
 
 
 def by_promise(rungs: Sequence[Rung]) -> list[Rung]:
     """Those that learn, in the order in which they are worth starting."""
-    return sorted((rung for rung in rungs if rung.learns), key=lambda rung: PROMISE.index(rung.family))
+    order = ("cnn", *PROMISE, "bert")
+    return sorted((rung for rung in rungs if rung.learns), key=lambda rung: order.index(rung.family))
 
 
 def title(family: str, settings: Mapping[str, Any], name: str) -> str:
     """What a model is, in a few words."""
-    if family in ("ngram", "mix"):
+    layers, width = settings.get("layers", 1), settings.get("width", settings.get("filters"))
+    if width is None:  # made by counting, or of others
         return name
-    layers, width = settings.get("layers", 1), settings.get("width")
     named = family if family == "window" else family.upper()
     return f"{named}, {layers} × {width}{name.removeprefix(family)}"

@@ -40,8 +40,8 @@ class Choice:
 
     figure: float  # as people are told
     loss: float  # the same, smaller is better
-    cases: tuple[np.ndarray, np.ndarray] | None = (
-        None  # bits and sizes (S,), where the figure is made of such
+    cases: tuple[np.ndarray, ...] | None = (
+        None  # bits and sizes (S,), where the figure is made of such; else what it is on test sets drawn (R,)
     )
 
 
@@ -79,7 +79,7 @@ def choice(bundle: Bundle, prepared: Prepared, scorer: Scorer, spelling: bool = 
         return Choice(value, value, (bits, sizes))
     part = prepared.valid or prepared.test
     assert part is not None
-    value = task.judge(bundle.body, bundle.head, part).values[task.figure]
+    value = task.judge(bundle.body, bundle.head, part, bundle.codecs).values[task.figure]
     return Choice(value, -value if task.maximise else value)
 
 

@@ -7,17 +7,21 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from chainrule.choose.ladder import Rung, answers, ladders, liked, likings
 from chainrule.codecs.base import Codec
 from chainrule.codecs.registry import codec as codec_named
 from chainrule.codecs.registry import codecs as codec_names
 from chainrule.data.corpus import Corpus
 from chainrule.data.dataset import Dataset, Prepared, encoded, learn_codecs, open_data
 from chainrule.data.roles import Role
+from chainrule.data.rows import main_of
 from chainrule.data.sources import Given
 from chainrule.errors import BundleError, ConfigError
 from chainrule.store import sealed
+from chainrule.tasks.base import Task
+from chainrule.tasks.base import task as task_class
 
-PLAN, CODECS = "plan.json", "codecs"
+PLAN, CODECS, MARKS = "plan.json", "codecs", "fingerprints"
 GIVEN, TYPED = "data.jsonl", "data.txt"  # where texts and standard input are put, for all processes
 
 
@@ -34,25 +38,58 @@ class RacePlan:
     models: list[str]
     seed: int = 1
     roles: list[dict[str, Any]] = field(default_factory=list)  # fields of `Role`; none: the data are text
+    task: str | None = None  # None: every family is trained for its own, language modelling
 
     @property
     def given(self) -> Given:
         """The data, as `read` takes them."""
         return self.data[0] if len(self.data) == 1 else [Path(one) for one in self.data]
 
+    @property
+    def asked(self) -> Task:
+        """What models are trained for."""
+        return task_class(self.task or "next")()
+
+    @property
+    def answers(self) -> bool:
+        """Whether a head answers, and its answers are compared."""
+        return answers(self.task)
+
     def read(self) -> list[Prepared]:
         """The data for the first time, with every codec."""
-        wanted: list[str | None] = [*self.codecs] or [None]
-        opened = [self.open(name) for name in wanted]
+        opened = [self.open(name) for name in self.codecs] or self._suited()
         ready = [encoded(data, learn_codecs(data)) for data in opened]
-        _check_parts(ready)
+        _check_parts(ready, not self.answers)
         return ready
+
+    def rungs(self, codecs: Sequence[str]) -> list[Rung]:
+        """Who competes: where heads answer and no codec is asked for, each family with the codec it likes."""
+        task = self.task if self.answers else None
+        if task is None or self.codecs:
+            return ladders(list(codecs), self.models, task)
+        found = likings(self.models, task)
+        named = [one if one is not None and one in codecs else codecs[0] for one in found]
+        return liked(dict(zip(found, named, strict=True)), self.models, task)
+
+    def _suited(self) -> list[Dataset]:
+        """The data with the codec that suits them, and with those that families like which read labelled data."""
+        if not self.answers:
+            return [self.open(None)]
+        found = [self._liked(one) for one in dict.fromkeys([None, *likings(self.models, str(self.task))])]
+        codecs = [one.roles[one.main].codec for one in found]
+        return [one for at, one in enumerate(found) if codecs[at] not in codecs[:at]]
+
+    def _liked(self, codec: str | None) -> Dataset:
+        roles = [Role(**one) for one in self.roles]
+        main = main_of(role.name for role in roles)
+        return self._open([replace(one, prefers=codec) if one.name == main else one for one in roles], None)
 
     def begin(self, out: Path, ready: Sequence[Prepared] = ()) -> dict[str, Prepared]:
         """Keep the plan and its codecs, so that all processes use the same ones; data not yet `ready` are read."""
         ready = ready or self.read()
         kept = {one.codec.name: _save(one.codecs, out / CODECS / one.codec.name) for one in ready}
-        sealed.write_json(out / PLAN, {"plan": asdict(self), CODECS: kept}, indent=2)
+        marks = {one.codec.name: one.data.fingerprint for one in ready}
+        sealed.write_json(out / PLAN, {"plan": asdict(self), CODECS: kept, MARKS: marks}, indent=2)
         return {one.codec.name: one for one in ready}
 
     def open(self, codec: str | None) -> Dataset:
@@ -96,13 +133,13 @@ def _load(kept: Kept, folder: Path) -> dict[str, Codec]:
     return found
 
 
-def _check_parts(ready: list[Prepared]) -> None:
+def _check_parts(ready: list[Prepared], spelled: bool) -> None:
     """Whether there is something to judge on, and whether it is the same for all codecs."""
     if any(one.test is None for one in ready):
         raise ConfigError("There is nothing to judge on: the data are too few to hold any out. Give --test.")
-    if len(ready) > 1 and not all(map(by_bytes, ready)):
-        spelled = ", ".join(name for name in codec_names() if codec_named(name).spells)
-        raise ConfigError(f"Only codecs of text can be compared with each other: {spelled}.")
+    if len(ready) > 1 and spelled and not all(map(by_bytes, ready)):
+        named = ", ".join(name for name in codec_names() if codec_named(name).spells)
+        raise ConfigError(f"Only codecs of text can be compared with each other: {named}.")
     seen = {(one.data.how, judged_on(one).sequences, judged_on(one).bytes) for one in ready}
     if len(seen) > 1:
         names = " and ".join(one.codec.name for one in ready)
@@ -115,7 +152,19 @@ def opened(out: Path, codec: str | None = None) -> tuple[RacePlan, dict[str, Pre
     """A plan that was begun, and its data again; as ids of all its codecs, or of one."""
     kept = sealed.read_json(out / PLAN)
     plan, wanted = RacePlan(**kept["plan"]), [codec] if codec else kept[CODECS]
-    return plan, {name: plan.again(_load(kept[CODECS][name], out / CODECS / name)) for name in wanted}
+    found = {name: plan.again(_load(kept[CODECS][name], out / CODECS / name)) for name in wanted}
+    for name, one in found.items():
+        _check_data(out, one, kept.get(MARKS, {}).get(name))
+    return plan, found
+
+
+def _check_data(out: Path, prepared: Prepared, mark: str | None) -> None:
+    """Figures of other data would stand beside the description of these."""
+    if mark not in (None, prepared.data.fingerprint):
+        raise BundleError(
+            f"The data have changed since the comparison in {out} began. Give it the same data, replace it with "
+            "--force, or choose another folder."
+        )
 
 
 def check_same(out: Path, plan: RacePlan) -> None:

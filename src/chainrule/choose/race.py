@@ -23,6 +23,7 @@ from chainrule.train.checkpoint import FILE as CHECKPOINT
 FINISHING = 0.02  # share of the time for putting everything together
 COUNTING = 0.05  # share that counting is expected to take, before it is known
 CURVE, COUNTED_CURVE = 0.03, 0.03  # shares that learning curves may take, of what learns and of what counts
+LABELS_CURVE = 0.06  # the same of what counts, where more labels could be had
 HALVES = 3  # sizes of a learner's curve, each with half of the data of the next, and half of the time
 SHORTEST_PART = 2.0  # seconds for the smallest of them
 STARTS, USUAL_JUDGING = 1.0, 2.0  # seconds in which a process starts, and a model is judged
@@ -42,7 +43,10 @@ class Race:
     budget: float
     mixing: bool
     watch: Callable[[Event], object]
-    unit: str = "bits"
+    unit: str = "bits"  # of the figure that decides
+    answers: bool = (
+        False  # heads answer: what counts labels is fitted again on everything, and nothing is mixed
+    )
     began: float = field(default_factory=time.monotonic)
     failed: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)  # what was left out, and why
@@ -68,13 +72,20 @@ class Race:
 
     def _run(self) -> None:
         for codec, counted in self._counted().items():
-            seconds = COUNTED_CURVE * self.budget
+            seconds = (LABELS_CURVE if self.answers else COUNTED_CURVE) * self.budget
             self._job(f"counting {codec}", "rungs", codec, 0.0, counted, curve_seconds=seconds)
         learners = by_promise(self.rungs)
         if learners:
             self._compete(learners)
             self._mix(learners)
             self._curve(learners)
+        self._refit()
+
+    def _refit(self) -> None:
+        """What is made by counting labels, once more on everything: seconds that are worth a tenth of the data."""
+        for codec, counted in self._counted().items() if self.answers else ():
+            names = [rung.name for rung in counted if self.found(rung.name)]
+            self._job(f"refitting {codec}", "refit", codec, 0.0, names=names)
 
     def planned(self) -> dict[str, float]:
         """Seconds that each model would have if it won, as far as is known before anything ran."""
@@ -192,7 +203,12 @@ class Race:
         tested = sum(1 for rung in learners if "bits" not in (self.found(rung.name) or {})) - 1
         adapting = sum(ADAPTING[one] * judging for one in self._ways(judging))
         mixing = 2 * STARTS + adapting if self.mixing else 0.0
-        return max(0, tested) * judging / 2 + mixing + self._curve_seconds()
+        return max(0, tested) * judging / 2 + mixing + self._curve_seconds() + self._refit_seconds()
+
+    def _refit_seconds(self) -> float:
+        """What fitting again takes that counts labels."""
+        counted = [rung for rungs in self._counted().values() for rung in rungs] if self.answers else []
+        return float(sum((self.found(rung.name) or {}).get("seconds", 0.0) for rung in counted))
 
     def _judging(self, best: Rung | None) -> float:
         """Seconds in which the best model reads both held-out parts."""
@@ -226,7 +242,7 @@ class Race:
         if best is None or self.found(f"curve of {best.name}"):
             return
         turns = [turn for turn in self.turns if turn.name == best.name and turn.decision != FAILED]
-        if len(turns) >= HALVES and turns[-1].epochs <= 1.0:
+        if len(turns) >= HALVES and turns[-1].epochs <= 1.0 and not self.answers:
             harder = self.found(best.name)["bits"] / turns[-1].figure  # the test part, than what decided
             points = {"read": [[turn.epochs, harder * turn.figure] for turn in turns]}
             sealed.write_json(self.out / "found" / f"curve of {best.name}.json", points)

@@ -6,6 +6,7 @@ import re
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from importlib.resources import files
 from typing import Any
@@ -13,8 +14,10 @@ from typing import Any
 from chainrule.choose import surprise, tables, timeline
 from chainrule.choose.figures import Curve, colour, learning, quality
 from chainrule.choose.rounds import NOT_STARTED
+from chainrule.choose.subsets import LABELS
 from chainrule.choose.tables import ModelRow, finished, models, title
 from chainrule.draw import markup
+from chainrule.draw.answers import picture as drawn_answers
 from chainrule.draw.markup import NOTHING, Html, joined, listed, mapping, mappings, number, shown, tag, text
 
 SAMPLES = 4  # of each model
@@ -86,7 +89,7 @@ def _headline(results: Mapping[str, Any]) -> Html:
     return joined(
         tag("p", "Which model for ", tag("b", _name(results)), "?", class_="kicker"),
         tag("h1", title(best) if best else _no_model(results)),
-        _verdict(best, _unit(results)) if best else NOTHING,
+        _verdict(best, results) if best else NOTHING,
         *(tag("p", one, class_="advice") for one in sentences),
         _tiles(results, advice),
     )
@@ -101,11 +104,15 @@ def _no_model(results: Mapping[str, Any]) -> str:
     return "No model finished" if models(results) else "Nothing was compared"
 
 
-def _verdict(best: ModelRow, unit: str) -> Html:
-    """The figure of the recommended model."""
-    between = tables.interval(best.get("low"), best.get("high"))
+def _verdict(best: ModelRow, results: Mapping[str, Any]) -> Html:
+    """The figure of the best model: its bits, or its task's own."""
+    unit, value, low, high = _unit(results), best.get("bits"), best.get("low"), best.get("high")
+    for name in map(text, listed(results.get("figures"))[:1]):
+        unit, value = name.replace("_", " "), mapping(best.get("figures")).get(name)
+        low, high = (*listed(mapping(best.get("intervals")).get(name)), None, None)[:2]
+    between = tables.interval(low, high)
     rest = f" {unit} on held-out data" + (f"; 95 % interval {between}" if between else "")
-    return tag("p", tag("b", shown(best.get("bits"), markup.bits)), rest, class_="verdict")
+    return tag("p", tag("b", shown(value, markup.bits)), rest, class_="verdict")
 
 
 def _tiles(results: Mapping[str, Any], advice: Mapping[str, Any]) -> Html:
@@ -137,7 +144,7 @@ def leaderboard(results: Mapping[str, Any]) -> Section:
     note = (
         "In the order of the validation part, which decides; figures are of the test part, which no model has seen. ",
         "Bars are 95 % intervals over its sequences. Differences are paired, sequence by sequence; one with ≈ could ",
-        "be chance. Speeds are in symbols.",
+        "be chance.",
     )
     said = [_note(one) for one in listed(results.get("notes")) if one]
     return Section("leaderboard", "Leaderboard", joined(_below(table, *note), *said) if table else NOTHING)
@@ -172,19 +179,35 @@ def learning_curves(results: Mapping[str, Any]) -> Section:
     ]
     crossings = mappings(results.get("crossings"))
     train = mapping(mapping(mapping(results.get("data")).get("parts")).get("train"))
-    plot = learning(curves, crossings, train.get("symbols"), _unit(results))
+    what = text(results.get("amount")) or "symbols"
+    have = train.get("sequences" if what == LABELS else "symbols")
+    plot = learning(curves, crossings, have, _unit(results), what)
     note = "Dots are measured, lines and bands are the power law through them and its uncertainty."
-    return Section("curves", "Learning curves", _figure(plot, note, *map(_crossing, crossings)))
+    return Section(
+        "curves", "Learning curves", _figure(plot, note, *map(partial(_crossing, what), crossings))
+    )
 
 
-def _crossing(crossing: Mapping[str, Any]) -> Html:
+def _crossing(what: str, crossing: Mapping[str, Any]) -> Html:
     """Where two curves cross, in words."""
     if number(crossing.get("symbols")) is None:
         return NOTHING
     symbols, low, high = (shown(crossing.get(key), markup.count) for key in ("symbols", "low", "high"))
     between = "" if "–" in (low, high) else f" (95 % interval {low} … {high})"
     first, second = tag("b", crossing.get("first")), tag("b", crossing.get("second"))
-    return joined(" The curves of ", first, " and ", second, f" cross at about {symbols} symbols{between}.")
+    return joined(" The curves of ", first, " and ", second, f" cross at about {symbols} {what}{between}.")
+
+
+def answers(results: Mapping[str, Any]) -> Section:
+    """Confusion and calibration of the recommended model."""
+    name = mapping(results.get("advice")).get("simplest")
+    best = _advised(results, name) or next(iter(finished(results)), None)
+    plot = drawn_answers(mapping(best.get("details"))) if best else NOTHING
+    note = (
+        f"{title(best) if best else ''} on the test part. Calibrated on the validation part: dots near the line are ",
+        "probabilities one can rely on; the larger a dot, the more answers.",
+    )
+    return Section("answers", "Confusion and calibration", _figure(plot, *note))
 
 
 def surprises(results: Mapping[str, Any]) -> Section:
@@ -284,6 +307,7 @@ PARTS = (
     rounds,
     time_and_quality,
     learning_curves,
+    answers,
     surprises,
     samples,
     values,

@@ -11,20 +11,23 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.choose import answers
 from chainrule.choose.advice import advice
 from chainrule.choose.ladder import Rung
 from chainrule.choose.plan import GIVEN, TYPED, by_bytes, judged_on, rate
 from chainrule.choose.race import Race
 from chainrule.choose.rounds import DROPPED
 from chainrule.choose.scored import read_cases
+from chainrule.choose.subsets import LABELS, SYMBOLS
 from chainrule.choose.yardsticks import YARDSTICKS, said
 from chainrule.data.check import Check
 from chainrule.data.dataset import Prepared
-from chainrule.judge.bootstrap import difference, interval, paired
+from chainrule.judge.bootstrap import Interval, difference, drawn_difference, ends, interval, paired
 from chainrule.judge.curve import LearningCurve, crossing, fitted
 from chainrule.models.base import CostForecast
 from chainrule.models.registry import family
 from chainrule.runtime import threads, versions
+from chainrule.tasks.base import Task
 from chainrule.train.unfinished import UNFINISHED
 
 FEW = 50  # sequences below which a training part is tiny
@@ -39,10 +42,18 @@ class Compared:
 
     prepared: Mapping[str, Prepared]
     checks: Mapping[str, Check]
+    task: Task | None = None  # whose answers are compared; None: how symbols are predicted
+
+    @property
+    def figure(self) -> str:
+        """What decides, on the validation part."""
+        return self.task.figure.replace("_", " ") if self.task else self.unit
 
     @property
     def unit(self) -> str:
         """In which all models are told."""
+        if self.task:
+            return answers.unit(self.task)
         return "bits per byte" if all(map(by_bytes, self.prepared.values())) else "bits per symbol"
 
 
@@ -61,12 +72,15 @@ def results(
         row["missed"] = _missed(row)
     curves = _curves(race, rows, compared)
     data = _data(compared, rows[0]["codec"] if rows else next(iter(compared.prepared)))
-    crossings, unit = _crossings(curves), compared.unit
+    crossings, unit, task = _crossings(curves), compared.unit, compared.task
     broken = [{"name": name, "title": name, "failed": why} for name, why in race.failed.items()]
     yardsticks = race.found(YARDSTICKS)
     return {
         "data": data,
         "unit": unit,
+        "task": task and task.name,
+        "figures": list(dict.fromkeys([task.figure, *task.shown])) if task else [],
+        "amount": LABELS if task else SYMBOLS,  # what learning curves are over
         "budget": race.budget,
         "seconds": race.passed,
         "models": [*({**row, "surprise": None} for row in rows), *broken],
@@ -76,14 +90,14 @@ def results(
         "curves": [one for one, _ in curves],
         "crossings": crossings,
         "surprise": _surprise(rows),
-        "advice": advice(rows, names, crossings, data, unit),
+        "advice": advice(rows, names, crossings, data, unit, task.figure if task else None, curves),
         "reproduce": {"command": command, "seed": seed, "versions": versions(), "machine": _machine()},
     }
 
 
 def _row(race: Race, name: str, compared: Compared) -> dict[str, Any]:
     found = race.found(name)
-    told = interval(*_cases(race, name))
+    told = _interval(race, name, found)
     nats = rate(compared.prepared[found["codec"]]) / math.log(2.0)
     last = next((turn for turn in reversed(race.turns) if turn.name == name), None)
     return {
@@ -94,21 +108,34 @@ def _row(race: Race, name: str, compared: Compared) -> dict[str, Any]:
         "bits": told.value,
         "low": told.low,
         "high": told.high,
-        "progress": [[seconds, nats * valid] for seconds, valid in found["progress"]],
+        "progress": [[seconds, nats * valid] for seconds, valid in found["progress"] if not compared.task],
     }
 
 
-def _cases(race: Race, name: str, part: str = "") -> tuple[np.ndarray, np.ndarray]:
-    """Bits and sizes (S,) of what a model was judged on; of `.valid`, of what decided about it."""
-    bits, sizes = read_cases(race.out / "found" / f"{name}{part}.npy")
-    return bits, sizes
+def _cases(race: Race, name: str, part: str = "") -> np.ndarray:
+    """Bits and sizes (2, S) of what a model was judged on, or its cost on test sets drawn (1, R); `.valid`: of what
+    decided about it.
+    """
+    return read_cases(race.out / "found" / f"{name}{part}.npy")
+
+
+def _interval(race: Race, name: str, found: Mapping[str, Any]) -> Interval:
+    cases = _cases(race, name)
+    if len(cases) > 1:
+        return interval(*cases)
+    return Interval(found["bits"], *(ends(cases[0]) if cases.size else (-math.inf, math.inf)))
 
 
 def _behind(race: Race, name: str, best: str, part: str) -> dict[str, Any] | None:
     """The paired difference to the best; none of the best itself, nor where they were not judged alike."""
     if name == best or not (race.out / "found" / f"{name}{part}.npy").exists():
         return None
-    told = difference(*paired(*_cases(race, name, part), *_cases(race, best, part)))
+    cases, others = _cases(race, name, part), _cases(race, best, part)
+    if len(cases) > 1:
+        told = difference(*paired(*cases, *others))
+    else:
+        values = [float(race.found(one)["loss" if part else "bits"]) for one in (name, best)]
+        told = drawn_difference(values[0], cases[0], values[1], others[0])
     return {"bits": told.value, "low": told.low, "high": told.high, "real": bool(told.real)}
 
 
@@ -159,11 +186,9 @@ def _curves(
     told = []
     for row in rows:
         found = race.found(f"curve of {row['name']}")
-        if not found or row["codec"] != rows[0]["codec"]:
+        if not found or (not compared.task and row["codec"] != rows[0]["codec"]):
             continue
-        prepared = compared.prepared[row["codec"]]
-        unit = rate(prepared) / judged_on(prepared).symbols
-        points = _points(found, float(prepared.train.main.symbols), row["bits"], unit)
+        points = _points(found, compared.prepared[row["codec"]], row["bits"])
         curve = fitted(points)
         places = np.geomspace(points[0][0], 8 * points[-1][0], POINTS).tolist()
         told.append(
@@ -180,11 +205,14 @@ def _curves(
     return told
 
 
-def _points(found: Mapping[str, Any], symbols: float, bits: float, unit: float) -> list[tuple[float, float]]:
+def _points(found: Mapping[str, Any], prepared: Prepared, cost: float) -> list[tuple[float, float]]:
     """Sizes of training data and bits: of parts of them, or of what rounds had read when none had read all."""
+    if "labels" in found:
+        return [*((float(size), told) for size, told in found["labels"]), (prepared.train.examples, cost)]
+    symbols, unit = float(prepared.train.main.symbols), rate(prepared) / judged_on(prepared).symbols
     if "read" in found:
         return [(symbols * epochs, told) for epochs, told in found["read"]]
-    return [*((float(size), unit * told) for size, told in found["points"]), (symbols, bits)]
+    return [*((float(size), unit * told) for size, told in found["points"]), (symbols, cost)]
 
 
 def _crossings(curves: Sequence[tuple[dict[str, Any], LearningCurve | None]]) -> list[dict[str, Any]]:
@@ -204,7 +232,7 @@ def _crossings(curves: Sequence[tuple[dict[str, Any], LearningCurve | None]]) ->
 
 def _surprise(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
     """A stretch of held-out text as every model saw it that reads the symbols of the best."""
-    if not rows:
+    if not rows or not rows[0]["surprise"]:
         return None
     return {
         "symbols": rows[0]["surprise"]["symbols"],

@@ -9,7 +9,7 @@ from typing import Any
 from chainrule.choose.figures import colour
 from chainrule.choose.rounds import NOT_STARTED
 from chainrule.draw import markup
-from chainrule.draw.markup import NOTHING, Html, joined, mapping, mappings, number, shown, tag, text
+from chainrule.draw.markup import NOTHING, Html, joined, listed, mapping, mappings, number, shown, tag, text
 from chainrule.draw.plots import Scale, bar, crest, plottable
 
 BAR = 84.0  # pixels an interval may take
@@ -130,28 +130,55 @@ def _rows(results: Mapping[str, Any], columns: Sequence[FigureColumn], needed: s
 
 
 COSTS = (
-    FigureColumn("perplexity", of("perplexity"), markup.figure),
     FigureColumn("training", of("seconds"), markup.duration),
     FigureColumn("memory", of("memory_bytes"), markup.size),
     FigureColumn("parameters", of("parameters"), markup.count),
     FigureColumn("on disk", of("file_bytes"), markup.size),
+)
+SYMBOLS = (
+    FigureColumn("perplexity", of("perplexity"), markup.figure),
+    *COSTS,
     FigureColumn("scored symbols / s", of("score_per_second"), markup.count),
     FigureColumn("generated symbols / s", of("write_per_second"), markup.count),
 )
 
 
+@dataclass(frozen=True)
+class TaskColumn(FigureColumn):
+    """A column of one of a task's own figures, with its interval below it where there is one."""
+
+    key: str = ""
+
+    def cell(self, model: ModelRow) -> Html:
+        value = self.value(model)
+        low, high = (*listed(mapping(model.get("intervals")).get(self.key)), None, None)[:2]
+        return tag(
+            "td", shown(value, self.form), _small(interval(low, high)), class_="figure", data_value=key(value)
+        )
+
+
+def columns(results: Mapping[str, Any]) -> Sequence[FigureColumn]:
+    """What stands beside the bits of a model that predicts symbols, or the error of one that answers."""
+    names = [text(name) for name in listed(results.get("figures"))]
+    if not names:
+        return SYMBOLS
+    own = [TaskColumn(name.replace("_", " "), of("figures", name), markup.bits, name) for name in names]
+    return [*own, *COSTS, FigureColumn("texts / s", of("score_per_second"), markup.count)]
+
+
 def leaderboard(results: Mapping[str, Any], unit: str) -> Html:
     """Every model with its figures; those that failed say why."""
     scale = _scale(finished(results))
-    lines = [_line(model, at, scale) for at, model in enumerate(models(results))]
+    beside = columns(results)
+    lines = [_line(model, at, scale, beside) for at, model in enumerate(models(results))]
     lines += _yardsticks(mapping(mapping(results.get("yardsticks")).get("bits"))) if lines else []
-    head = ["model", unit, "behind the best", *(column.title for column in COSTS)]
+    head = ["model", unit, "behind the best", *(column.title for column in beside)]
     return table("Leaderboard", head, lines, sortable=True)
 
 
 def _yardsticks(bits: Mapping[str, Any]) -> list[Html]:
     """What compressors need for the same held-out part."""
-    cells = tag("td", "a compressor, after the training part", colspan=len(COSTS) + 1)
+    cells = tag("td", "a compressor, after the training part", colspan=len(SYMBOLS) + 1)
     return [
         tag(
             "tr",
@@ -175,12 +202,12 @@ def _scale(given: Sequence[ModelRow]) -> Scale | None:
     return Scale.over([end for end in ends if end is not None], 4.0, BAR)
 
 
-def _line(model: ModelRow, at: int, scale: Scale | None) -> Html:
+def _line(model: ModelRow, at: int, scale: Scale | None, beside: Sequence[FigureColumn]) -> Html:
     if failed(model):
         said = tag("span", failure(model))
-        why = tag("td", said, colspan=len(COSTS) + 2)
+        why = tag("td", said, colspan=len(beside) + 2)
         return tag("tr", _head(model, at), why, class_="failed")
-    figures = (column.cell(model) for column in COSTS)
+    figures = (column.cell(model) for column in beside)
     return tag("tr", _head(model, at), _score(model, scale), _behind(model, at), *figures)
 
 

@@ -24,7 +24,8 @@ def rounds(results: Mapping[str, Any]) -> Html:
         began + max(0.0, number(turn.get("seconds")) or 0.0) for began, turn in zip(ends, turns, strict=True)
     ]
     most = max([number(results.get("seconds")) or 0.0, *ends, 1e-9])
-    unit = text(results.get("unit")) or "bits"
+    figures = markup.listed(results.get("figures"))  # the first decides
+    unit = text(figures[0]).replace("_", " ") if figures else text(results.get("unit")) or "bits"
     head = ["model", "round", "time", "when", f"validation, {unit}", "decision"]
     return table("Rounds", head, [_row(turn, most) for turn in turns])
 

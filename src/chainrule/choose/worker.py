@@ -21,11 +21,14 @@ from typing import Any
 import numpy as np
 
 from chainrule.bundle import Bundle, load
+from chainrule.choose import answers
 from chainrule.choose.ladder import Rung, title
-from chainrule.choose.measure import JUDGING, Peak, choice, judged
+from chainrule.choose.measure import JUDGING, Choice, Peak, choice, judged
 from chainrule.choose.plan import RacePlan, chosen_on, judged_on, opened, rate
-from chainrule.choose.scored import Mixing, Reading, Scorer, write_cases
-from chainrule.data.corpus import Corpus, Part
+from chainrule.choose.scored import Mixing, Reading, Scored, Scorer, write_cases
+from chainrule.choose.subsets import some
+from chainrule.choose.telling import Telling, say
+from chainrule.data.corpus import Part
 from chainrule.data.dataset import Prepared
 from chainrule.errors import ChainruleError
 from chainrule.judge.score import LOG2, score_ids
@@ -34,7 +37,8 @@ from chainrule.models.mix import Mix, best_weights
 from chainrule.progress import Meter, Step, quiet
 from chainrule.store import sealed
 from chainrule.store.files import MARK, write_text
-from chainrule.symbols import BOS, EOS
+from chainrule.symbols import BOS
+from chainrule.tasks.supervised import Supervised
 from chainrule.train.budget import Timing
 from chainrule.train.checkpoint import seconds_before
 from chainrule.train.fit import ask, learn
@@ -45,7 +49,6 @@ SHORTEST = 2.0  # seconds that a training gets at least
 LEAVING, QUICKLY = 1.5, 0.5  # seconds for samples, and for writing everything down; without samples
 EVERY_CHECKPOINT = "30s"
 FRACTIONS = (1 / 16, 1 / 8, 1 / 4, 1 / 2)  # of the data, for the curve of a model that counts
-EVERY = 0.5  # seconds between two lines
 WAYS = {
     "neural cache": AdaptConfig(neural_cache=True),
     "dynamic evaluation": AdaptConfig(dynamic=True),
@@ -117,8 +120,7 @@ class Work:
         held = self.prepared.valid or self.prepared.test
         assert held is not None
         fraction = min(1.0, SAMPLE / max(1, len(held.main.ids)))
-        some = {name: part(one, fraction, self.plan.seed) for name, one in held.items()}
-        return replace(self.prepared, valid=held if fraction == 1.0 else Part(some))
+        return replace(self.prepared, valid=held if fraction == 1.0 else some(held, fraction, self.plan.seed))
 
     def test(self) -> None:
         """Judge models on the test part that were dropped before anybody had asked for that."""
@@ -126,15 +128,30 @@ class Work:
             bundle, path = load(self.out / "models" / name), self.out / "found" / f"{name}.json"
             found = sealed.read_json(path)
             with _threads(found["threads"]):
-                told = self._tested(name, bundle, self._reading(name, bundle.model))
+                told = self._tested(name, bundle, self._reading(name, bundle))
             sealed.write_json(path, {**found, **told}, indent=2)
 
-    def _reading(self, name: str, model: LanguageModel) -> Reading:
+    def refit(self) -> None:
+        """Fit what is made by counting once more, on everything; it is what is handed over."""
+        for name in self.job["names"]:
+            found = answers.refitted(load(self.out / "models" / name), self.prepared)
+            if found is not None:
+                found.save(self.out / "models" / name, force=True)
+        sealed.write_json(self.out / "found" / f"{self.job['name']}.json", {"names": self.job["names"]})
+
+    def _reading(self, name: str, bundle: Bundle, model: LanguageModel | None = None) -> Scorer:
         """The scores of a model, kept for mixes; saved again, it is another one."""
-        return Reading(model, name, self.out / "scores", self.out / "models" / name / MARK)
+        if self.plan.answers:  # there are none: its answers are judged
+            return _no_scores
+        return Reading(model or bundle.model, name, self.out / "scores", self.out / "models" / name / MARK)
 
     def _tested(self, name: str, bundle: Bundle, scorer: Scorer) -> dict[str, Any]:
         """Everything there is to say about a model on the test part."""
+        if self.plan.answers:
+            assert self.prepared.test is not None
+            told = answers.tested(bundle, self.prepared.test)
+            write_cases(self.out / "found" / f"{name}.npy", [told.drawn])
+            return dict(told.facts)
         found = judged(bundle, self.prepared, self.plan.seed, scorer, self.spelling)
         write_cases(self.out / "found" / f"{name}.npy", [found.bits, found.sizes])
         return {"bits": float(found.bits.sum() / found.sizes.sum()), **found.facts}
@@ -148,14 +165,22 @@ class Work:
         self, rung: Rung, options: Mapping[str, Any], run: Path | None = None, timing: Timing | None = None
     ) -> Bundle:
         """A model of the training part, or of what stands for it."""
-        task = ask(rung.family, None, {})
+        task = ask(rung.family, self.plan.task, {})
         told = {**rung.options, **options, "seed": self.plan.seed}
         teller = self._teller(rung.name)
         outcome = learn(rung.family, task, self.prepared, told, run, run is not None, teller, timing)
         card = {**outcome.facts, "notes": list(outcome.notes)}
         card |= {"threads": card["training"]["threads"]} if "training" in card else {}
-        card |= {"reading": self.prepared.data.source.config.values()}
-        return Bundle(self.prepared.codecs, outcome.body, task, outcome.head, card)
+        card |= {"reading": self.prepared.data.source.config.values(), "columns": self._columns}
+        head = outcome.head
+        if isinstance(task, Supervised) and head is not None:
+            head = task.calibrated(outcome.body, head, self.prepared.valid, self.prepared.codecs)
+        return Bundle(self.prepared.codecs, outcome.body, task, head, card)
+
+    @property
+    def _columns(self) -> dict[str, str]:
+        """Where every role is read from."""
+        return {name: role.column for name, role in self.prepared.data.roles.items() if role.column}
 
     def _budget(self, run: Path) -> str:
         """Until when a model may learn, rounds before this one included; a round that was interrupted keeps its end.
@@ -180,7 +205,8 @@ class Work:
         with _threads(threads):
             if way:
                 models[0], found[0] = adapted_model(models[0], WAYS[way], valid.ids), self.job["name"]
-            readings = [self._reading(name, model) for name, model in zip(found, models, strict=True)]
+            each = zip(found, bundles, models, strict=True)
+            readings = [self._reading(name, bundle, model) for name, bundle, model in each]
             logs = [reading(valid.ids).logs[predicted] for reading in readings]
         model = Mix.of(models, best_weights(logs))
         names = zip(self.job["parts"], model.config.weights, strict=True)
@@ -203,20 +229,29 @@ class Work:
         self, rung: Rung, fractions: Sequence[float], options: Callable[[float], Mapping[str, Any]]
     ) -> None:
         """Learning curve: the same model with parts of the data."""
-        test, points = judged_on(self.prepared), []
+        points = []
         for fraction in fractions:
-            train = {name: part(one, fraction, self.plan.seed) for name, one in self.prepared.train.items()}
-            some = replace(self, prepared=replace(self.prepared, train=Part(train)))
-            model = some._learnt(rung, options(fraction)).model
-            points.append([some.prepared.train.main.symbols, score_ids(model, test.ids).bits])
-        sealed.write_json(self.out / "found" / f"curve of {rung.name}.json", {"points": points})
+            train = some(self.prepared.train, fraction, self.plan.seed)
+            less = replace(self, prepared=replace(self.prepared, train=train))
+            points.append([_amount(train, self.plan), self._cost(less._learnt(rung, options(fraction)))])
+        kind = "labels" if self.plan.answers else "points"
+        sealed.write_json(self.out / "found" / f"curve of {rung.name}.json", {kind: points})
+
+    def _cost(self, bundle: Bundle) -> float:
+        """On the test part: all bits, or the cost of answers."""
+        if self.plan.answers:
+            assert self.prepared.test is not None
+            figures = answers.answered(bundle, self.prepared.test).figures()
+            return float(answers.cost(bundle.task, figures[bundle.task.figure]))
+        return score_ids(bundle.model, judged_on(self.prepared).ids).bits
 
     def _teller(self, name: str) -> Any:
         """A `Progress` that says its lines."""
 
         @contextmanager
         def shown(title: str, total: int | None = None, unit: str = "") -> Iterator[Step]:
-            yield _Telling(name, Meter(title, total, unit), rate(self.prepared) / LOG2)
+            scale = None if self.plan.answers else rate(self.prepared) / LOG2
+            yield Telling(name, Meter(title, total, unit), scale)
 
         return shown
 
@@ -233,12 +268,12 @@ class Work:
 
         With `quick` data, only what decides about it.
         """
-        family, settings = bundle.body.family, bundle.model.config.values()
+        family, settings = bundle.body.family, bundle.body.config.values()
         bundle.save(self.out / "models" / name, force=True)
         memory, began = self.peak.bytes, time.monotonic()
-        scorer = scorer or self._reading(name, bundle.model)
+        scorer = scorer or self._reading(name, bundle)
         with _threads(bundle.card.get("threads")):
-            chosen = choice(bundle, quick or self.prepared, scorer, self.spelling)
+            chosen = self._choice(bundle, quick or self.prepared, scorer)
             tested = {} if quick else self._tested(name, bundle, scorer)
         if chosen.cases is not None and not quick:
             write_cases(self.out / "found" / f"{name}.valid.npy", chosen.cases)
@@ -257,7 +292,7 @@ class Work:
             "started": self.started,
             "threads": bundle.card.get("threads"),
             "memory_bytes": memory,
-            "parameters": bundle.model.parameters_count,
+            "parameters": bundle.parameters,
             "file_bytes": sum(path.stat().st_size for path in (self.out / "models" / name).rglob("*")),
             **tested,
             **facts,
@@ -265,6 +300,11 @@ class Work:
         sealed.write_json(self.out / "found" / f"{name}.json", told, indent=2)
         say({"name": name, "done": True, "bits": chosen.figure, "seconds": seconds})
         return chosen.loss
+
+    def _choice(self, bundle: Bundle, prepared: Prepared, scorer: Scorer) -> Choice:
+        if self.plan.answers:
+            return answers.choice(bundle, prepared)
+        return choice(bundle, prepared, scorer, self.spelling)
 
     def _whole(self, quick: Prepared) -> float:
         """How many times as many symbols both held-out parts have."""
@@ -291,18 +331,13 @@ def _threads(number: int | None) -> AbstractContextManager[None]:
     return in_threads(number)
 
 
-def part(corpus: Corpus, fraction: float, seed: int) -> Corpus:
-    """Some of the sequences, in an order of chance in which a smaller part lies within a larger one; or, of few long
-    sequences, the beginning.
-    """
-    starts = corpus.starts
-    if len(starts) < 64:
-        ids = np.append(corpus.ids[: max(2, int(fraction * len(corpus.ids)))], EOS).astype(corpus.ids.dtype)
-        return replace(corpus, ids=ids, sequences=int((ids == BOS).sum()), bytes=int(fraction * corpus.bytes))
-    chosen = np.random.default_rng(seed).permutation(len(starts))[: max(2, int(fraction * len(starts)))]
-    ends = np.append(starts[1:], len(corpus.ids))
-    ids = np.concatenate([corpus.ids[starts[one] : ends[one]] for one in np.sort(chosen)])
-    return replace(corpus, ids=ids, sequences=len(chosen), bytes=int(fraction * corpus.bytes))
+def _amount(train: Part, plan: RacePlan) -> int:
+    """How much a model learns from: labels or, without any, symbols."""
+    return train.examples if plan.answers else train.main.symbols
+
+
+def _no_scores(ids: np.ndarray) -> Scored:
+    raise AssertionError("answers have no scores of symbols")
 
 
 def _journal(run: Path, seconds: float) -> list[list[float]]:
@@ -321,31 +356,6 @@ def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: value for name, value in settings.items() if name not in hidden and not isinstance(value, dict)
     }
-
-
-def say(line: Mapping[str, Any]) -> None:
-    """One line for whoever started this process."""
-    print(json.dumps(line), flush=True)
-
-
-class _Telling:
-    """A step that says how far it is, not too often."""
-
-    nats: float | None = None
-
-    def __init__(self, name: str, meter: Meter, bits: float) -> None:
-        self.name, self.meter, self.bits, self.said = name, meter, bits, 0.0
-        self.total, self.words = meter.total, ""
-
-    def __call__(self, count: int) -> None:
-        self.meter.total = self.total
-        self.meter(count)
-        if time.monotonic() - self.said < EVERY:
-            return
-        self.said = time.monotonic()
-        share = self.meter.done / self.total if self.total else None
-        bits = None if self.nats is None else self.bits * self.nats
-        say({"name": self.name, "share": share, "bits": bits, "left": self.meter.left})
 
 
 @cache
@@ -375,6 +385,7 @@ def main(path: Path) -> int:
                 "rungs": work.rungs,
                 "round": work.round,
                 "test": work.test,
+                "refit": work.refit,
                 "mix": work.mix,
                 "curve": work.curve,
             }[job["kind"]]()

@@ -9,6 +9,8 @@ import typer
 
 from chainrule import __version__
 from chainrule.cli import (
+    STOPPED,
+    analogy,
     anomalies,
     check,
     compare,
@@ -23,6 +25,7 @@ from chainrule.cli import (
     forecast,
     generate,
     import_,
+    map_vectors,
     mix,
     models,
     next,
@@ -30,8 +33,8 @@ from chainrule.cli import (
     rank,
     score,
     show,
+    similar,
 )
-from chainrule.cli.failure import STOPPED
 from chainrule.cli.verb import DataVerb, ReadingVerb, Verb, Verbs
 from chainrule.progress import quiet
 
@@ -52,6 +55,9 @@ app.command("complete", cls=Verb)(complete.complete)
 app.command("next", cls=Verb)(next.next_symbol)
 app.command("fill", cls=Verb)(fill.fill)
 app.command("embed", cls=Verb)(embed.embed)
+app.command("similar", cls=Verb)(similar.similar)
+app.command("analogy", cls=Verb)(analogy.analogy)
+app.command("map-vectors", cls=Verb)(map_vectors.map_vectors)
 app.command("predict", cls=DataVerb)(predict.predict)
 app.command("evaluate", cls=DataVerb)(evaluate.evaluate)
 app.command("rank", cls=rank.RankVerb)(rank.rank)

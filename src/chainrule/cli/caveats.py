@@ -33,8 +33,9 @@ def of_parts(bundle: Bundle) -> list[str]:
     found: dict[str, None] = {}
     for name, figures in bundle.card.get("figures", {}).items():
         found |= dict.fromkeys(f"{name}: {one}" for one in (*_unspelled(figures), *few(figures)))
-    bits = any("unknown" in figures for figures in bundle.card.get("figures", {}).values())
-    return [*found, *(*_pseudo(bundle), *_lossy(bundle))] if bits else [*found]
+    names = {name for figures in bundle.card.get("figures", {}).values() for name in figures}
+    pseudo = _pseudo(bundle) if any(name.startswith("pseudo_") for name in names) else []
+    return [*found, *pseudo, *_lossy(bundle)] if "unknown" in names else [*found]
 
 
 def _pseudo(bundle: Bundle) -> list[str]:

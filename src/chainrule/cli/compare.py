@@ -13,7 +13,7 @@ import typer
 from chainrule.cli.arguments import Data, Test, Valid, check_named, sources
 from chainrule.cli.live import watching
 from chainrule.cli.output import Json, Printer, Quiet, Verbose, number, seconds, size, table
-from chainrule.cli.settings import Groups, of_codec, of_data, understood
+from chainrule.cli.settings import Groups, of_codec, of_data, of_roles, understood
 from chainrule.cli.verb import Verb, typed
 from chainrule.config import LARGEST_SEED
 
@@ -35,17 +35,15 @@ Codecs = Annotated[
         help="The tokenization; of several, as in characters,words, each is tried.",
     ),
 ]
-HEADER = [
-    "model",
-    "bits",
-    "interval",
-    "perplexity",
-    "weights",
-    "file",
-    "time",
-    "memory",
-    "scored symbols/s",
-    "generated symbols/s",
+Task = Annotated[
+    str | None,
+    typer.Option(
+        "--task", metavar="NAME", help="What models are to do, such as classify; else language modelling."
+    ),
+]
+Label = Annotated[
+    str | None,
+    typer.Option("--label", metavar="COLUMN", help="The column of labels: what is to be predicted."),
 ]
 
 
@@ -55,7 +53,8 @@ class CompareVerb(Verb):
     def groups(self, asked: Mapping[str, str]) -> Groups:
         names = _listed(asked.get("codec"))
         codecs = [of_codec(name) for name in names] or [of_codec(None)]
-        return {title: group for one in [*codecs, of_data()] for title, group in one.items()}
+        roles = [of_roles("lstm", asked["task"])] if asked.get("task") else []
+        return {title: group for one in [*roles, *codecs, of_data()] for title, group in one.items()}
 
 
 def compare(
@@ -65,6 +64,8 @@ def compare(
     budget: Annotated[
         str, typer.Option("--budget", metavar="TIME", help="How long it may take, such as 90s, 10m or 1h.")
     ] = "10m",
+    task: Task = None,
+    label: Label = None,
     models: Models = None,
     codec: Codecs = None,
     valid: Valid = None,
@@ -79,7 +80,8 @@ def compare(
     """Find the model that suits your data.
 
     Trains n-grams, feed-forward and recurrent networks, a Transformer and mixes of them within one time
-    budget, evaluates all of them on the same test data, and recommends one. Writes an HTML report.
+    budget, evaluates all of them on the same test data, and recommends one. With --label, readers of labelled
+    texts: majority, n-grams, a bag of n-grams, convolutions, LSTM, BERT. Writes an HTML report.
     """
     from chainrule.choose.compare import compare as run
 
@@ -87,22 +89,13 @@ def compare(
     output = Printer(json, quiet, verbose)
     wanted = [_rung(one, output) for one in _listed(models)]
     codecs = [understood("codec", one, output) for one in _listed(codec)]
+    given: dict[str, Any] = {"out": out, "budget": budget, "valid": valid, "test": test, "seed": seed}
+    given |= {"task": task and understood("task", task, output), "models": wanted, "codec": codecs}
+    given |= {"label": label} if label else {}
     with watching(quiet) as board:
-        found = run(
-            sources(data),
-            out=out,
-            budget=budget,
-            models=wanted,
-            codec=codecs,
-            valid=valid,
-            test=test,
-            seed=seed,
-            resume=resume,
-            force=force,
-            watch=board.see,
-            command=shlex.join(["chainrule", *sys.argv[1:]]),
-            **typed(context),
-        )
+        given |= {"resume": resume, "force": force, "watch": board.see}
+        command = shlex.join(["chainrule", *sys.argv[1:]])
+        found = run(sources(data), command=command, **given, **typed(context))
     output.result(found.results, told(found))
 
 
@@ -118,13 +111,12 @@ def _listed(words: str | None) -> list[str]:
 def told(found: Comparison) -> str:
     """The leaderboard, the advice, and where to look."""
     results = found.results
-    rows = [_cells(row) for row in results["models"] if not row["failed"]]
+    rows = [row for row in results["models"] if not row["failed"]]
     broken = _broken(results["models"])
-    header = [HEADER[0], results["unit"], *HEADER[2:]]
     warnings = [f"Note: {warning}" for warning in results["data"]["warnings"]]
     advice = results["advice"]["sentences"]
     parts = [
-        table(header, rows),
+        answer_table(results, rows) if results["figures"] else symbol_table(results, rows),
         "\n".join(turns(results)),
         "\n".join(broken),
         "\n".join(advice),
@@ -152,17 +144,58 @@ def _broken(models: Sequence[Mapping[str, Any]]) -> list[str]:
     return [f"{', '.join(named)} {why}" for why, named in names.items()]
 
 
-def _cells(row: Mapping[str, Any]) -> list[str]:
+def symbol_table(results: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
+    """Models that predict symbols."""
+    head = [
+        "model",
+        results["unit"],
+        "interval",
+        "perplexity",
+        *COSTS,
+        "scored symbols/s",
+        "generated symbols/s",
+    ]
+    return table(head, [_cells(row) for row in rows])
+
+
+def answer_table(results: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
+    """Models that answer, by the figures of their task, the one that decides with its interval."""
+    names = results["figures"]
+    head = ["model", *(name.replace("_", " ") for name in names), *COSTS, "texts/s"]
+    head.insert(2, "interval")
+    return table(head, [_answer_cells(row, names) for row in rows])
+
+
+COSTS = ("weights", "file", "time", "memory")
+
+
+def _called(row: Mapping[str, Any]) -> str:
     mark = "unfinished" if row["unfinished"] else "dropped" if row["dropped"] else ""
+    return f"{row['title']} ({mark})" if mark else str(row["title"])
+
+
+def _costs(row: Mapping[str, Any]) -> list[str]:
     return [
-        f"{row['title']} ({mark})" if mark else row["title"],
-        f"{row['bits']:.4f}",
-        f"{row['low']:.3f}–{row['high']:.3f}",
-        number(float(row["perplexity"])),
         f"{row['parameters']:,}",
         size(row["file_bytes"]),
         seconds(row["seconds"]),
         size(row["memory_bytes"]),
         f"{row['score_per_second']:,.0f}",
+    ]
+
+
+def _answer_cells(row: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+    first, *others = (f"{row['figures'][name]:.4f}" for name in names)
+    low, high = row["intervals"].get(names[0], (float("-inf"), float("inf")))
+    return [_called(row), first, f"{low:.3f}–{high:.3f}", *others, *_costs(row)]
+
+
+def _cells(row: Mapping[str, Any]) -> list[str]:
+    return [
+        _called(row),
+        f"{row['bits']:.4f}",
+        f"{row['low']:.3f}–{row['high']:.3f}",
+        number(float(row["perplexity"])),
+        *_costs(row),
         f"{row['write_per_second']:,.0f}",
     ]

@@ -13,26 +13,31 @@ from chainrule.cli.output import Json, Printer, Quiet, Verbose
 from chainrule.cli.saved import Int8, Saved, loaded, tell_unknown
 from chainrule.errors import ConfigError
 
+Texts = Annotated[
+    list[str] | None, typer.Argument(metavar="TEXT", help="Texts; without any, the lines of stdin.")
+]
+File = Annotated[Path | None, typer.Option("--file", "-f", help="A text file, one text a line.")]
+Out = Annotated[
+    Path | None, typer.Option("--output", "-o", metavar="OUT.npy", help="Where to save the vectors.")
+]
+Pooling = Annotated[
+    str,
+    typer.Option(
+        metavar="[mean|first|last]", help="How token vectors become one: mean, first (CLS) or last."
+    ),
+]
+Normalise = Annotated[bool, typer.Option("--normalise", help="L2 normalisation: vectors of length 1.")]
+Each = Annotated[bool, typer.Option("--each", help="The vectors of all tokens, as JSON lines.")]
+
 
 def embed(
     model: Saved,
-    texts: Annotated[
-        list[str] | None, typer.Argument(metavar="TEXT", help="Texts; without any, the lines of stdin.")
-    ] = None,
-    file: Annotated[Path | None, typer.Option("--file", "-f", help="A text file, one text a line.")] = None,
-    out: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="OUT.npy", help="Where to save the vectors.")
-    ] = None,
-    pooling: Annotated[
-        str,
-        typer.Option(
-            metavar="[mean|first|last]", help="How token vectors become one: mean, first (CLS) or last."
-        ),
-    ] = "mean",
-    normalise: Annotated[
-        bool, typer.Option("--normalise", help="L2 normalisation: vectors of length 1.")
-    ] = False,
-    each: Annotated[bool, typer.Option("--each", help="The vectors of all tokens, as JSON lines.")] = False,
+    texts: Texts = None,
+    file: File = None,
+    out: Out = None,
+    pooling: Pooling = "mean",
+    normalise: Normalise = False,
+    each: Each = False,
     force: Force = False,
     int8: Int8 = False,
     json: Json = False,

@@ -1,4 +1,4 @@
-"""`export`: models for other programs, as ARPA files and Hugging Face folders."""
+"""`export`: models for other programs, as ARPA files, Hugging Face folders and word vectors."""
 
 from __future__ import annotations
 
@@ -84,5 +84,39 @@ def export_arpa(
     values = {"output": str(file), "ngrams": count, "seconds": took}
     output, text = Printer(json, quiet, verbose), f"{file}: {number(count)} n-grams, {seconds(took)}"
     if opened_as(file) == 1:  # the model itself is on standard output, and nothing else belongs there
+        return output.note(text)
+    output.result(values, text)
+
+
+@exports.command("vectors", cls=Verb)
+def export_vectors(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="The folder of saved word vectors.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to write.")],
+    format: Annotated[
+        str,
+        typer.Option(
+            "--format", metavar="[text|binary|glove]", help="word2vec text or binary, or GloVe text."
+        ),
+    ] = "text",
+    force: Force = False,
+    json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Export word vectors, for gensim and others."""
+    from chainrule.bundle import load
+    from chainrule.interop.word2vec import export_vectors as write
+    from chainrule.store.files import is_stream, opened_as
+
+    if file.exists() and not is_stream(file) and not force:
+        raise BundleError(f"{file} exists already. Choose another name, or replace it with --force.")
+    output, bundle, began = Printer(json, quiet, verbose), load(model), time.perf_counter()
+    count, notes = write(bundle, file, format)
+    took = time.perf_counter() - began
+    for note in notes:
+        output.note(f"note: {note}")
+    values = {"output": str(file), "words": count, "format": format, "notes": list(notes), "seconds": took}
+    text = f"{file}: {number(count)} words, {seconds(took)}"
+    if opened_as(file) == 1:
         return output.note(text)
     output.result(values, text)

@@ -8,11 +8,12 @@ from contextlib import suppress
 
 import typer
 
-from chainrule.cli import Ended
+from chainrule.cli import STOPPED
+from chainrule.cli.command import Ended
 from chainrule.cli.output import encoded
 from chainrule.errors import ChainruleError, ConfigError, Stopped
 
-ERROR, USAGE, STOPPED = 1, 2, 130
+ERROR, USAGE = 1, 2
 UsageError, ClickException = typer.BadParameter.__mro__[1:3]  # typer shows only their children
 
 

@@ -56,7 +56,7 @@ Each = Annotated[
 Label = Annotated[
     str | None,
     typer.Option(
-        "--label", metavar="COLUMN", help="The column of labels: what is to be predicted (task classify)."
+        "--label", metavar="COLUMN", help="The column of labels or numbers: what is to be predicted."
     ),
 ]
 Old = Annotated[
@@ -66,6 +66,12 @@ Old = Annotated[
         metavar="DATA",
         help="With --from: text like that the model was trained on, to see what is forgotten.",
     ),
+]
+Settings = Annotated[
+    Path | None, typer.Option("--config", metavar="FILE", help="Settings in a TOML file; flags win.")
+]
+Resume = Annotated[
+    bool, typer.Option("--resume", help="Continue a training that was stopped, from its checkpoint.")
 ]
 OWN = (
     "model",
@@ -107,12 +113,12 @@ def _groups(told: Mapping[str, str]) -> Groups:
     return of_fit(found["family"], _task(told) or found["task"]["name"])
 
 
-def _task(told: Mapping[str, Any]) -> str | None:
+def _task(told: Mapping[str, Any], source: str | list[Path] | None = None) -> str | None:
     """What was named, or what the columns are for."""
-    from chainrule.train.fit import guessed_task
+    from chainrule.train.guess import guessed_task
 
     task = told.get("task")
-    return task_named(task) if task else guessed_task(told)
+    return task_named(task) if task else guessed_task(told, source)
 
 
 def _with_file(asked: Mapping[str, str]) -> dict[str, str]:
@@ -135,12 +141,8 @@ def fit(
     init_from: InitFrom = None,
     old: Old = None,
     each: Each = None,
-    config: Annotated[
-        Path | None, typer.Option("--config", metavar="FILE", help="Settings in a TOML file; flags win.")
-    ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Continue a training that was stopped, from its checkpoint.")
-    ] = False,
+    config: Settings = None,
+    resume: Resume = False,
     force: Force = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -157,20 +159,9 @@ def fit(
     from chainrule.train.fit import ask
 
     output = Printer(json, quiet, verbose)
-    own = {
-        "model": model,
-        "task": task,
-        "label": label,
-        "codec": codec,
-        "valid": valid,
-        "test": test,
-        "old": old,
-    }
-    folders = {"init_from": init_from, "codec_from": codec_from}
-    own |= {name: None if one is None else str(one) for name, one in folders.items()}
-    options = _settled(
-        {name: one for name, one in own.items() if one is not None}, typed(context), config, output
-    )
+    told = (model, task, codec, codec_from, label, valid, test, init_from, old)
+    own = {name: str(one) for name, one in zip(OWN, told, strict=True) if one is not None}
+    options = _settled(own, typed(context), config, output, train)
     if "init_from" not in options:
         ask(options["model"], options.get("task"), options)  # mistakes first, before anything is read
     source = sources(train)
@@ -184,7 +175,7 @@ def fit(
 
 
 def _settled(
-    own: dict[str, str], flags: Mapping[str, Any], config: Path | None, output: Printer
+    own: dict[str, str], flags: Mapping[str, Any], config: Path | None, output: Printer, train: list[str]
 ) -> dict[str, Any]:
     """Every setting: what was typed wins over the file; names of other tools become ours."""
     written: dict[str, Any] = {}
@@ -192,19 +183,21 @@ def _settled(
         groups = _groups(_with_file({**own, "config": str(config)}))
         written = from_file(config, OWN, groups, output)
     given = merged({**written, **own}, flags)
-    options = given if "init_from" in given else _with_task(given, output)
+    options = given if "init_from" in given else _with_task(given, output, train)
     check_named(options.get("valid"), options.get("test"), options.get("old"))
     spelled = {kind: understood(kind, options[kind], output) for kind in SPELLINGS if kind in options}
     return options | spelled
 
 
-def _with_task(given: dict[str, Any], output: Printer) -> dict[str, Any]:
+def _with_task(given: dict[str, Any], output: Printer, train: list[str]) -> dict[str, Any]:
     """With the task that was guessed, which is said, and the usual family for it."""
+    from chainrule.tasks.base import task as task_class
     from chainrule.train.fit import usual_model
 
-    task = _task(given)
+    task = _task(given, None if "-" in train else [Path(one) for one in train])
     if task and "task" not in given:
-        output.note(f"task: {task}, because there is a column of labels")
+        kind = "numbers" if task_class(task).answers_numbers else "labels"
+        output.note(f"task: {task}, because there is a column of {kind}")
     return {"model": usual_model(task), **given} | ({"task": task} if task else {})
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json as jsons
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from chainrule.use.forecast import Forecast, Forecasts, ForecastStep
 
 KINDS = (".csv", ".json", ".svg", ".html")
+MOST = 60  # rows that are printed of many series
 
 
 class ForecastVerb(Verb):
@@ -68,7 +69,7 @@ def forecast(
         _write(found, out)
         output.note(f"written to {out}")
     if out is None or json:
-        output.result(found.to_dict(), "\n\n".join(_told(one) for one in found))
+        output.result(found.to_dict(), _told(found))
 
 
 def _check(out: Path | None, force: bool) -> None:
@@ -103,15 +104,36 @@ def _csv(found: Forecasts) -> str:
     return written.getvalue()
 
 
-def _told(one: Forecast) -> str:
-    """A series for people."""
-    title = [] if one.name is None else [f"{one.name}:"]
-    events = bool(one.steps[0].events)
-    percent = f"{one.interval:.0%}"
-    header = ["step", "events"] if events else ["step", "median", f"{percent} from", "to"]
-    dated = one.steps[0].time is not None
-    rows = [[*([str(step.time)] if dated else []), str(step.step), *_cells(step)] for step in one.steps]
-    return "\n".join([*title, table([*(["time"] if dated else []), *header], rows, left=3 if events else 1)])
+def _told(found: Forecasts) -> str:
+    """All series in one table, for people; of many series the first ones."""
+    fit = max(1, MOST // len(found[0].steps))
+    shown = found.each[:fit]
+    named, dated = (any(each) for each in (_names(shown), _times(shown)))
+    events = bool(shown[0].steps[0].events)
+    ahead = ["events"] if events else ["median", f"{shown[0].interval:.0%} from", "to"]
+    header = [*(["series"] if named else []), *(["time"] if dated else []), "step", *ahead]
+    rows = [
+        [
+            *([one.name or ""] if named else []),
+            *([step.time or ""] if dated else []),
+            str(step.step),
+            *_cells(step),
+        ]
+        for one in shown
+        for step in one.steps
+    ]
+    told = table(header, rows, left=len(header) if events else named + dated)
+    if len(shown) == len(found):
+        return told
+    return f"{told}\n\nThe first {len(shown):,} of {len(found):,} series. All of them: -o forecast.csv, or --json"
+
+
+def _names(found: Sequence[Forecast]) -> list[bool]:
+    return [one.name is not None for one in found]
+
+
+def _times(found: Sequence[Forecast]) -> list[bool]:
+    return [step.time is not None for one in found for step in one.steps]
 
 
 def _cells(step: ForecastStep) -> list[str]:

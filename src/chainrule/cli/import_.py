@@ -1,4 +1,4 @@
-"""`import`: models of other programs, from ARPA files (KenLM, SRILM) and Hugging Face folders."""
+"""`import`: models of other programs, from ARPA files (KenLM, SRILM), Hugging Face folders and word vectors."""
 
 from __future__ import annotations
 
@@ -82,3 +82,37 @@ def import_hf(
     facts = facts_of(bundle)
     values = {"output": str(out), **facts, "notes": list(bundle.card["notes"]), "seconds": took}
     output.result(values, f"{out}: {described(facts)}, {seconds(took)}")
+
+
+@imports.command("vectors", cls=Verb)
+def import_vectors(
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE[.gz]", help="Word vectors: word2vec text or binary, or GloVe text."),
+    ],
+    out: Out,
+    format: Annotated[
+        str | None,
+        typer.Option("--format", metavar="[text|binary|glove]", help="Its format; seen from its beginning."),
+    ] = None,
+    force: Force = False,
+    json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Import word vectors (word2vec, GloVe, gensim)."""
+    from chainrule.interop.word2vec import import_vectors as read
+    from chainrule.store.files import check_free
+    from chainrule.symbols import FIRST
+
+    check_free(out, force)
+    output, began = Printer(json, quiet, verbose), time.perf_counter()
+    bundle = read(file, format)
+    bundle.save(out, force)
+    took = time.perf_counter() - began
+    notes = list(bundle.card["notes"])
+    for note in notes:
+        output.note(f"note: {note}")
+    words, width = bundle.codec.size - FIRST, bundle.body.width
+    values = {"output": str(out), "words": words, "width": width, "notes": notes, "seconds": took}
+    output.result(values, f"{out}: {number(words)} words, {width} numbers each, {seconds(took)}")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from chainrule.config import to_json
+from chainrule.judge.judged import Cell, Share, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -54,6 +55,18 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -
     lines = [list(header), *(list(row) for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
     return "\n".join("  ".join(_cells(line, widths, left)).rstrip() for line in lines)
+
+
+def tabled(one: Table) -> str:
+    """A table of figures, its title above it."""
+    rows = [[_cell(cell) for cell in row] for row in one.rows]
+    return (f"{one.title}\n" if one.title else "") + table(one.head, rows)
+
+
+def _cell(cell: Cell) -> str:
+    if isinstance(cell, str):
+        return cell
+    return percent(cell) if isinstance(cell, Share) else number(cell)
 
 
 def _cells(line: Sequence[str], widths: Sequence[int], left: int) -> list[str]:

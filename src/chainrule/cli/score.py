@@ -23,29 +23,30 @@ if TYPE_CHECKING:
     from chainrule.use.score import ModelScore, SequenceScore, TextScore
 
 
+Text = Annotated[str | None, typer.Argument(metavar="TEXT", help="A text to score; - is standard input.")]
+File = Annotated[str | None, typer.Option("--file", "-f", help="Data to score, of any kind fit reads.")]
+Each = Annotated[
+    bool,
+    typer.Option("--each", help="One line a row: log2 probability, perplexity, text; empty if it is blank."),
+]
+Id = Annotated[
+    str | None,
+    typer.Option("--id", metavar="COLUMN", help="With --each: the column with the id of each row."),
+]
+Valid = Annotated[
+    str | None,
+    typer.Option("--valid", metavar="DATA", help="Validation data to choose settings of adapting on."),
+]
+
+
 def score(
     context: typer.Context,
     model: Saved,
-    text: Annotated[
-        str | None, typer.Argument(metavar="TEXT", help="A text to score; - is standard input.")
-    ] = None,
-    file: Annotated[
-        str | None, typer.Option("--file", "-f", help="Data to score, of any kind fit reads.")
-    ] = None,
-    each: Annotated[
-        bool,
-        typer.Option(
-            "--each", help="One line a row: log2 probability, perplexity, text; empty if it is blank."
-        ),
-    ] = False,
-    id: Annotated[
-        str | None,
-        typer.Option("--id", metavar="COLUMN", help="With --each: the column with the id of each row."),
-    ] = None,
-    valid: Annotated[
-        str | None,
-        typer.Option("--valid", metavar="DATA", help="Validation data to choose settings of adapting on."),
-    ] = None,
+    text: Text = None,
+    file: File = None,
+    each: Each = False,
+    id: Id = None,
+    valid: Valid = None,
     int8: Int8 = False,
     json: Json = False,
     quiet: Quiet = False,

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from chainrule.cli.caveats import of_parts
-from chainrule.cli.output import Json, Printer, Quiet, Verbose, number, size
+from chainrule.cli.output import Json, Printer, Quiet, Verbose, number, size, table
 from chainrule.cli.saved import Saved
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
+
+    import numpy as np
 
     from chainrule.bundle import Bundle
 
@@ -24,14 +27,13 @@ def show(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Describe a saved model: settings, size, data and evaluation."""
+    """Describe a saved model: settings, layers with shapes and parameters, data and evaluation."""
     from chainrule.bundle import load
 
     bundle = load(model, verify=verify)
     facts = _facts(bundle) | ({"verified": True} if verify else {})
-    Printer(json, quiet, verbose).result(
-        facts, "\n".join([_described(model, facts, bundle.task.loss_unit), *of_parts(bundle)])
-    )
+    told = [_described(model, facts, bundle.task.loss_unit), *_layers(facts), *of_parts(bundle)]
+    Printer(json, quiet, verbose).result(facts, "\n".join(told))
 
 
 HIDDEN = ("vocab_size", "suppressed")
@@ -39,15 +41,28 @@ UNITS = {"seconds": "s", "bytes": "bytes", "log2prob": "bits"}  # of figures who
 
 
 def _facts(bundle: Bundle) -> dict[str, Any]:
+    from chainrule.use.summary import summary
+
     arrays = bundle.arrays()
     shapes = {name: {"shape": list(one.shape), "dtype": str(one.dtype)} for name, one in arrays.items()}
     return bundle.config | {
         "vocab_size": bundle.codec.size,
         "parameters": bundle.parameters,
         "bytes": sum(one.nbytes for one in arrays.values()),
+        "layers": [layer.to_dict() for layer in summary(bundle)],
         "arrays": shapes,
+        **_mix(arrays),
         "card": dict(bundle.card),
     }
+
+
+def _mix(arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """How much of each layer a task takes, where that is learnt, the lowest first: the softmax of `mix.weights`."""
+    if "mix.weights" not in arrays:
+        return {}
+    raised = [math.exp(one) for one in arrays["mix.weights"].tolist()]
+    shares = [one / sum(raised) for one in raised]
+    return {"mix": {"weights": shares, "gamma": float(arrays["mix.gamma"].item())}}
 
 
 def _described(model: Path, facts: dict[str, Any], unit: str) -> str:
@@ -64,13 +79,35 @@ def _described(model: Path, facts: dict[str, Any], unit: str) -> str:
         *(
             ("array " + name, f"{tuple(one['shape'])} {one['dtype']}")
             for name, one in facts["arrays"].items()
+            if not facts["layers"]
         ),
+        *([("mix of layers", ""), *_plain(facts["mix"])] if "mix" in facts else []),
         ("card", ""),
         *_plain(_with_unit(facts["card"], unit)),
         *([("files", "verified: every byte is as it was saved")] if facts.get("verified") else []),
     ]
     width = 2 + max(len(name) for name, _ in rows)
     return "\n".join(f"{name:{width}}{value}".rstrip() for name, value in rows)
+
+
+def _layers(facts: dict[str, Any]) -> list[str]:
+    """The layers of a network as a table; B are rows, T symbols."""
+    rows = [
+        [f"{one['name']} ({one['kind']})", _shape(one["output"]), _weights(one), f"{one['parameters']:,}"]
+        for one in facts["layers"]
+    ]
+    if not rows:
+        return []
+    total = ["total", "", "", f"{sum(one['parameters'] for one in facts['layers']):,}"]
+    return ["", table(["layer (type)", "output shape", "weights", "parameters"], [*rows, total], left=3)]
+
+
+def _weights(layer: dict[str, Any]) -> str:
+    return ", ".join(_shape(shape) for shape in layer["weights"].values())
+
+
+def _shape(shape: Sequence[int | str] | None) -> str:
+    return "-" if shape is None else f"({', '.join(map(str, shape))})"
 
 
 def _with_unit(card: dict[str, Any], unit: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, Self, final
 
 import numpy as np
 
+from chainrule.codecs.spelling import spelled, spelled_specials
 from chainrule.config import Config
 from chainrule.errors import CodecError
 from chainrule.symbols import BOS, FIRST, MASK, PAD, SPECIALS, UNK
@@ -233,6 +234,23 @@ class Codec(ABC):
             f"--extend-vocab adds symbols to a list of words, characters or events, and {self.name} have no such list. "
             "Leave it out."
         )
+
+    def knowing(self, blocks: Blocks) -> Self:
+        """With an id for every symbol of these data, at the end of the vocabulary, for models that read spellings.
+
+        One that lists no symbols has nothing to add.
+        """
+        return self
+
+    @final
+    def spellings(self, letters: int, first: int = 0) -> np.ndarray:
+        """How the symbols from id `first` on are spelled, (V - first, letters) int16, by the letters of `symbols`."""
+        words = [self.spelling(number) for number in range(max(first, FIRST), self.size)]
+        return np.concatenate([spelled_specials(letters)[first:], spelled(words, letters)])
+
+    def spelling(self, number: int) -> bytes:
+        """The bytes of one symbol of the data."""
+        return self.symbol(number).encode()
 
     @abstractmethod
     def encode(self, texts: Texts) -> Encoded:

@@ -4,7 +4,8 @@ Looked at is the beginning of the data; the first rule that holds decides:
 1. bytes objects that are no UTF-8 (a file of them is refused:   -> bytes
    it may be text in another encoding, so `--codec bytes` must be asked for)
 2. nine in ten are numbers, more than 32 different ones          -> numbers
-3. symbols separated by UNIT, or a table's column that repeats   -> events
+3. symbols separated by UNIT, or a table's column of short       -> events
+   values (up to two words) that repeats
 4. hardly any white space (DNA, names, Chinese)                  -> characters
 5. over half of 20,000 or more words differ from all the others  -> subwords
 6. punctuation is attached to over 2 % of the words              -> words, with split = "simple"
@@ -14,7 +15,7 @@ Looked at is the beginning of the data; the first rule that holds decides:
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +29,7 @@ MOST = 0.9  # of the values: what else there is, is a mistake that learning will
 LONG = 20.0  # bytes of a word, on average, above which white space does not separate words
 MANY = 20_000  # words from which on a large vocabulary is a fact and no accident
 NOTICED = 0.02  # of the words
+NAME = 2  # words of an event's name, on average
 UNLIKELY = 200  # values from which on events that hardly repeat are no events
 # A full stop counts after five letters or at the end of a line only: tokenised text too has "corp." and "u.s.".
 # An apostrophe in front does not count: it has "'s".
@@ -60,9 +62,14 @@ def choose(sample: Texts, table: bool = False) -> Choice:
     if UNIT.encode() in text:
         _check_events(re.split(rb"[\n\x1f]", text))
         return Choice("events", "the data are events, one after another")
-    if len(rows) >= 4 * len(set(rows)) and len(rows) >= 8:
+    if len(rows) >= 4 * len(set(rows)) and len(rows) >= 8 and _short(set(rows)):
         return Choice("events", f"the column repeats {len(set(rows)):,} values over {len(rows):,} rows")
     return _text(text, words)
+
+
+def _short(values: Collection[bytes]) -> bool:
+    """Whether values are names of events: few words each; a sentence that comes again is still a text."""
+    return sum(len(value.split()) for value in values) <= NAME * len(values)
 
 
 def _check_events(events: Sequence[bytes]) -> None:

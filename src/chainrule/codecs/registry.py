@@ -16,6 +16,7 @@ BUILT_IN: dict[str, tuple[str, str]] = {
         "chainrule.codecs.huggingface",
         "tokenizer of a Hugging Face model; made by chainrule import hf",
     ),
+    "values": ("chainrule.codecs.values", "numbers, each kept exactly; for answers of regression"),
     "words": ("chainrule.codecs.words", "word-level: split at white space, or also at punctuation"),
 }
 CODECS = Registry[Codec]("codec", BUILT_IN)

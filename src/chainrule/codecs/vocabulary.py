@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Self
@@ -128,6 +128,13 @@ class Listing(Codec):
 
     def extended(self, blocks: Blocks) -> Self:
         return type(self)(self.config, self.vocabulary.joined(self.learn(blocks, self.config).vocabulary))
+
+    def knowing(self, blocks: Blocks) -> Self:
+        config = replace(self.config, vocab=None, min_count=1)
+        return type(self)(self.config, self.vocabulary.joined(self.learn(blocks, config).vocabulary))
+
+    def spelling(self, number: int) -> bytes:
+        return self.vocabulary.symbols[number - FIRST]
 
     def save(self, folder: Path) -> None:
         self.vocabulary.save(folder)

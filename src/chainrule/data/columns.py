@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
@@ -32,6 +32,7 @@ from chainrule.data.rows import (
 )
 from chainrule.data.sources import Given, ReadConfig, Source, read
 from chainrule.data.splits import Division, divide, divide_rows
+from chainrule.data.squad import ID, PASSAGE, is_questions, questions
 from chainrule.errors import ConfigError, DataError
 
 Data = Given | Mapping[str, Given]  # one source for all roles, or one for each of them
@@ -143,6 +144,8 @@ class OneColumn(Columns):
         role = roles[self.role]
         kind, ordered = kind_of(role), self.source.ordered
         whole = kind.reads_whole(kind.Config.from_values(role.settings))
+        if not (self.config.decimals.usual or kind.keeps_gaps or self.config.sort or self.config.where):
+            raise ConfigError(f"--decimal and --thousands are for numbers, and the codec is {kind.name}.")
         joined = kind.joins_rows and not ordered
         config = replace(self.config, raw=kind.reads_bytes, joined=joined, gaps=kind.keeps_gaps, whole=whole)
         return replace(self, source=replace(self.source, config=config))
@@ -172,6 +175,7 @@ class Member:
     roles: tuple[str, ...]
     columns: tuple[str | None, ...]  # None: the usual one
     joins: tuple[bool, ...]  # by role: whether its symbols are whole values
+    numbers: tuple[bool, ...] = ()  # by role: whether they are numbers
 
     @property
     def name(self) -> str:
@@ -180,15 +184,16 @@ class Member:
 
     def rows(self) -> Iterator[Rows]:
         """Blocks of rows, blank cells included."""
-        for block in self.source.rows(self.columns, self.joins):
+        for block in self.source.rows(self.columns, self.joins, self.numbers):
             yield Rows(dict(zip(self.roles, block, strict=True)))
 
     def suited(self, roles: Mapping[str, Role]) -> Member:
         """The same, read as the codecs need it."""
         kinds = [kind_of(roles[name]) for name in self.roles]
-        config = replace(self.source.config, raw=all(kind.reads_bytes for kind in kinds))
-        joins = tuple(kind.joins_rows for kind in kinds)
-        return replace(self, source=replace(self.source, config=config), joins=joins)
+        joins, numbers = tuple(kind.joins_rows for kind in kinds), tuple(kind.keeps_gaps for kind in kinds)
+        raw = all(kind.reads_bytes for kind in kinds)
+        config = replace(self.source.config, raw=raw, gaps=numbers == (True,))  # gaps: of a file of its own
+        return replace(self, source=replace(self.source, config=config), joins=joins, numbers=numbers)
 
     @property
     def fingerprint(self) -> str:
@@ -203,6 +208,7 @@ class SeveralColumns(Columns):
 
     members: tuple[Member, ...]
     empty: tuple[str, ...]  # roles whose cells may be blank
+    whole_role: str | None = None  # rows that have the same here stay together when parts are divided
 
     @property
     def name(self) -> str:
@@ -256,8 +262,14 @@ class SeveralColumns(Columns):
         return columns(self.rows, self.roles)
 
     def divided(self, test: bool) -> Division[ByRole]:
-        found = divide_rows(self.rows, test, f"row's {main_of(self.roles)}")
+        by = self.whole_role or main_of(self.roles)
+        found = divide_rows(lambda: map(led_by(by), self.rows()), test, f"row's {by}")
         return found.map(lambda part: columns(part, self.roles))
+
+
+def led_by(role: str) -> Callable[[Rows], Rows]:
+    """Rows with this role as the first one, by which they are divided."""
+    return lambda rows: Rows({role: rows.columns[role], **rows.columns})
 
 
 def _several_columns(given: Data, asked: Request) -> SeveralColumns:
@@ -267,11 +279,23 @@ def _several_columns(given: Data, asked: Request) -> SeveralColumns:
                 f"--{name} makes longer sequences of the data, which is possible with one column only; "
                 f"{_listed(asked.names)} are {len(asked.roles)}."
             )
+    if is_questions(asked.names):
+        return _questions(given, asked)
     if not isinstance(given, Mapping) and sorted(asked.names) == sorted((TEXT, LABEL)):
         source = read(given, asked.reading)
         given = labelled_text(source) if is_labelled_text(source) else given
     members = _parallel(given, asked) if isinstance(given, Mapping) else (_table(given, asked),)
     return SeveralColumns(members, tuple(role.name for role in asked.roles if role.empty))
+
+
+def _questions(given: Data, asked: Request) -> SeveralColumns:
+    """Questions about passages; those about one passage stay together."""
+    if isinstance(given, Mapping):
+        raise DataError("Questions, passages and answers stand in one file: give a table, or SQuAD as .json.")
+    named = {role.name: role.column if role.name == ID else asked.column(role) for role in asked.roles}
+    source = questions(given, asked.reading, named)
+    empty = tuple(role.name for role in asked.roles if role.empty)
+    return SeveralColumns((_table(source, asked),), empty, PASSAGE)
 
 
 def _parallel(given: Mapping[str, Given], asked: Request) -> tuple[Member, ...]:

@@ -22,7 +22,7 @@ from chainrule.config import Config, flag, visible
 from chainrule.data.columns import ByRole, Columns, Data, opened
 from chainrule.data.corpus import Corpus, Part, encode
 from chainrule.data.roles import Request, Role
-from chainrule.data.rows import TEXT, main_of
+from chainrule.data.rows import TEXT, Rows, main_of
 from chainrule.data.sources import ReadConfig
 from chainrule.data.splits import Division
 from chainrule.progress import progress
@@ -47,6 +47,13 @@ class Dataset:
         """The main role: `text`, or the first one."""
         return main_of(self.roles)
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was decided while files were looked at, those of validation and test included."""
+        own = self.source.notes
+        others = (f"{one.name}: {note}" for one in self.sources[1:] for note in one.notes if note not in own)
+        return (*own, *dict.fromkeys(others))
+
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of everything the parts are made from."""
@@ -63,6 +70,7 @@ def open_data(
     codec: str | None = None,
     options: Mapping[str, Any] | None = None,
     allowed: Sequence[type[Config]] = (),
+    divide: bool = True,
 ) -> Dataset:
     """The data in three parts: as given, or divided as `data.splits` says. Nothing is held in memory but small tables.
 
@@ -70,7 +78,7 @@ def open_data(
     for roles that name none; where none is named, the one that suits the data is taken. `options` are settings of
     reading (`column`), of the codecs (`vocab`), of one role's codec in a group of its name (`{"label": {…}}`), and of
     the configs `allowed`, which are not looked at; any other is refused. With `valid` given nothing is taken from the
-    training data; with `test` only, a validation part is held out.
+    training data; with `test` only, a validation part is held out. Without `divide` nothing ever is.
     """
     asked = Request.of(_roles(given, roles), codec, options or {}, allowed)
     found = opened(given, asked)
@@ -79,7 +87,7 @@ def open_data(
     source = found.suited(settled)
     others = [None if one is None else opened(one, asked).suited(settled) for one in (valid, test)]
     sources = (source, *(other for other in others if other))
-    parts = _parts(source, *others)
+    parts = _parts(source, others[0], others[1], divide)
     divided = {"valid": parts.valid if valid is None else None, "test": parts.test if test is None else None}
     held = tuple(name for name, part in divided.items() if part is not None)
     why = {name: choices[name].reason if name in choices else "as asked" for name in settled}
@@ -108,13 +116,15 @@ def _choices(source: Columns, asked: Request) -> dict[str, Choice]:
 
 def _preferred(choice: Choice, name: str | None) -> Choice:
     """What a model likes to read words with, where there are words."""
-    if name is None or not choice.prose:
+    if name in (None, choice.name) or not choice.prose:
         return choice
     return Choice(name, "the model finds words and parts of words in them")
 
 
 def _implied(role: str, asked: Request) -> Choice | None:
-    """The codec that alone has a setting which was given, such as `bins`."""
+    """The codec that alone has a setting which was given, such as `bins`; signs in numbers mean numbers."""
+    if role == asked.main and not asked.reading.decimals.usual:
+        return Choice("numbers", "--decimal and --thousands say how numbers are written")
     configs: list[type[Config]] = [ReadConfig, *asked.allowed]
     others = {one.name for config in configs for one in visible(config)}
     for name in asked.options if role == asked.main else ():
@@ -124,8 +134,12 @@ def _implied(role: str, asked: Request) -> Choice | None:
     return None
 
 
-def _parts(source: Columns, valid: Columns | None, test: Columns | None) -> Division[ByRole]:
+def _parts(
+    source: Columns, valid: Columns | None, test: Columns | None, divide: bool = True
+) -> Division[ByRole]:
     held = test.whole() if test else None
+    if not divide and not valid:
+        return Division(source.whole(), None, held, "all of them to learn from")
     if valid:
         return Division(source.whole(), valid.whole(), held, "in parts as given")
     parts = source.divided(test=not test)
@@ -141,6 +155,9 @@ class Prepared:
     valid: Part | None
     test: Part | None
     data: Dataset
+    words: Codec | None = (
+        None  # that of the main role with all words of all parts, which their ids then are of
+    )
 
     @property
     def codec(self) -> Codec:
@@ -175,13 +192,28 @@ class Prepared:
         what = "rows with an empty cell" if several else "blank lines or empty cells"
         skipped = (f"{self.skipped:,} {what} were skipped",) if self.skipped else ()
         gaps = (f"{self.gaps:,} values are missing and kept as gaps",) if self.gaps else ()
-        told = (f"data: {self.data.how}{self._held}", *self.data.source.notes, *skipped, *gaps)
+        told = (f"data: {self.data.how}{self._held}", *self.data.notes, *skipped, *gaps)
         return (*chosen, *told, *(note for codec in self.codecs.values() for note in codec.notes))
 
     def everything(self) -> Prepared:
         """All data as they were before parts were held out of them; nothing is left to judge on."""
-        whole = _part(self.codecs, self.data.source.whole(), "everything", self.data.fingerprint)
+        blocks = self.data.source.whole()
+        whole = _part(self.codecs, blocks, "everything", self.data.fingerprint)
+        if self.words:
+            whole = _spelled(whole, blocks, self.words)
         return replace(self, train=whole, valid=None, test=None)
+
+    def spelled_out(self) -> Prepared:
+        """For models that read letters: words outside the vocabulary have ids, too, behind those of the codec."""
+        parts = [(self.train, self.data.train), (self.valid, self.data.valid), (self.test, self.data.test)]
+        role = main_of(self.codecs)
+        every = [blocks[role] for _, blocks in parts if blocks]
+        words = self.codec.knowing(lambda: (texts for blocks in every for texts in blocks()))
+        train, valid, test = (
+            _spelled(one, blocks, words) if one and blocks else None for one, blocks in parts
+        )
+        assert train is not None
+        return replace(self, train=train, valid=valid, test=test, words=words)
 
     @property
     def _held(self) -> str:
@@ -201,9 +233,12 @@ def prepare(
     codec: str | None = None,
     options: Mapping[str, Any] | None = None,
     allowed: Sequence[type[Config]] = (),
+    divide: bool = True,
 ) -> Prepared:
     """From paths to ids: open the data as `open_data` does, learn the codecs from the training part, encode all."""
-    data = open_data(given, valid, test, roles=roles, codec=codec, options=options, allowed=allowed)
+    data = open_data(
+        given, valid, test, roles=roles, codec=codec, options=options, allowed=allowed, divide=divide
+    )
     return encoded(data, learn_codecs(data))
 
 
@@ -215,10 +250,35 @@ def read_part(
     options: Mapping[str, Any] | None = None,
 ) -> Part:
     """All of the data as ids of codecs that exist already, to judge a model on; `options` are those of reading."""
+    return encoded_part(codecs, read_blocks(given, codecs, roles=roles, options=options))
+
+
+def encoded_part(codecs: Mapping[str, Codec], blocks: ByRole) -> Part:
+    """Sequences by role as ids."""
+    return Part({role: encode(codecs[role], one) for role, one in blocks.items()})
+
+
+def read_blocks(
+    given: Data,
+    codecs: Mapping[str, Codec],
+    *,
+    roles: Sequence[Role] = (),
+    options: Mapping[str, Any] | None = None,
+) -> ByRole:
+    """All of the data by role, read for codecs that exist already."""
     named = [replace(role, codec=codecs[role.name].name, settings={}) for role in roles or map(Role, codecs)]
     asked = Request.of(named, None, options or {}, ())
     source = opened(given, asked).suited({role.name: role for role in asked.roles})
-    return Part({role: encode(codecs[role], blocks) for role, blocks in source.whole().items()})
+    return source.whole()
+
+
+def read_rows(given: Data, roles: Sequence[Role], options: Mapping[str, Any]) -> Iterator[Rows]:
+    """All rows, block by block, with the columns of roles whose codecs are named."""
+    asked = Request.of(roles, None, options, ())
+    source = opened(given, asked).suited({role.name: role for role in asked.roles})
+    blocks = source.whole()
+    for texts in zip(*(blocks[role.name]() for role in asked.roles), strict=True):
+        yield Rows(dict(zip(asked.names, texts, strict=True)))
 
 
 def learn_codecs(data: Dataset) -> dict[str, Codec]:
@@ -248,6 +308,12 @@ def _part(codecs: Mapping[str, Codec], parts: ByRole, name: str, data: str) -> P
 def _corpus(codec: Codec, blocks: Blocks, part: str, role: str, data: str) -> Corpus:
     what = part if role == TEXT else f"{part} {role}"
     return encode(codec, watched(blocks, f"encoding {what}"), f"{data} {what}")
+
+
+def _spelled(part: Part, blocks: ByRole, words: Codec) -> Part:
+    """A part whose main role is encoded again, by a codec that knows all words; what was unknown stays counted."""
+    role = main_of(part)
+    return Part({**part, role: replace(encode(words, blocks[role]), unknown=part[role].unknown)})
 
 
 def watched(blocks: Blocks, title: str) -> Blocks:

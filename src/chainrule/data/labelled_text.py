@@ -1,9 +1,10 @@
-"""Text files with labels: one file or one folder for every label, `__label__` lines, `label text` lines.
+"""Text files with labels: a file or a folder for every label, `__label__` lines, `label text` lines, SST trees.
 
 rt-polarity.pos, rt-polarity.neg     # the part of the name that differs is the label, a line is a text
 train/spam/1.txt, train/ham/2.txt    # the folder is the label, a file is a text
 __label__spam buy now                # as fastText writes them
 3 it is a film                       # the first word is the label, if few words stand there
+(3 (2 a) (4 (3 good) (2 film)))      # a tree of the Stanford Sentiment Treebank: the label of its root
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from chainrule.data.sources import Source, read
 from chainrule.errors import DataError
 
 MARK = b"__label__"
+TREE = re.compile(rb"\(\d+ \(.*\)\)|\(\d+ [^()\s]+\)")
+LEAF = re.compile(rb"\(\d+ ([^()\s]+)\)")
 FEW = 5  # texts of a label, at least, on average: else first words are no labels
 Pairs = Iterable[tuple[bytes, bytes]]  # label and text
 
@@ -62,7 +65,9 @@ def labels_of_names(names: list[str]) -> list[str]:
 def _by_line(source: Source) -> list[tuple[bytes, bytes]]:
     lines = list(_lines(source, source.files[0]))
     marked = [line.startswith(MARK) for line in lines]
-    if all(marked):
+    if lines and all(TREE.fullmatch(line.strip()) for line in lines):
+        pairs = [_tree(line.strip()) for line in lines]
+    elif all(marked):
         pairs = [_halves(line.removeprefix(MARK)) for line in lines]
     else:
         pairs = [_halves(line) for line in lines]
@@ -72,6 +77,12 @@ def _by_line(source: Source) -> list[tuple[bytes, bytes]]:
                 "Give a table with --label COLUMN, a file or a folder for each label, or lines `label text`."
             )
     return pairs
+
+
+def _tree(line: bytes) -> tuple[bytes, bytes]:
+    """The label of the root and the words of the leaves; brackets are written -LRB- and -RRB-, a slash as \\/."""
+    words = b" ".join(LEAF.findall(line)).replace(b"-LRB-", b"(").replace(b"-RRB-", b")")
+    return line[1:].partition(b" ")[0], words.replace(rb"\/", b"/")
 
 
 def _halves(line: bytes) -> tuple[bytes, bytes]:

@@ -33,7 +33,7 @@ class Numbered:
 def numbered(source: Source, ids: str | None = None) -> Iterator[Numbered]:
     """All rows of data; where several rows make one sequence, all sequences."""
     config = source.config
-    if source.ordered or config.stream or config.joined:
+    if source.ordered or config.stream or (config.joined and source.table):
         if ids is not None:
             raise ConfigError(f"--id {ids} is a name for every row, and here several rows make one sequence.")
         yield from _sequences(source)

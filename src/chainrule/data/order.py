@@ -10,6 +10,7 @@ from datetime import datetime
 from itertools import chain, groupby
 
 from chainrule.codecs.base import UNIT
+from chainrule.data.decimals import POINT, Decimals
 from chainrule.data.room import room
 from chainrule.data.tables import MISSING, RECORD, Located, as_bytes, is_number, symbol
 
@@ -20,18 +21,22 @@ MANY = 3  # times as many values as a moment has rows
 class OrderCheck:
     """What the cells of the sort column are: numbers, dates in ISO 8601, or text; and which comes twice."""
 
-    def __init__(self, column: str) -> None:
-        self.column = column
+    def __init__(self, column: str, decimals: Decimals = POINT) -> None:
+        self.column, self.decimals = column, decimals
         self.counts: Counter[str] = Counter()
         self.first: dict[str, str] = {}  # of each kind, where it is and what it says
         self.twice, self.example = 0, ""
 
     def see(self, where: str, cell: str) -> None:
         """One more row."""
-        kind = kind_of(cell)
+        kind = kind_of(self.decimals.read(cell))
         self.counts[kind] += 1
         if kind not in self.first:
             self.first[kind] = f"{where} ({cell.strip()!r:.40})"
+
+    def position(self, cell: str) -> int | float | str:
+        """Where a cell comes in order."""
+        return position(self.decimals.read(cell))
 
     def see_twice(self, rows: int, example: object) -> None:
         """So many rows come at a moment that another row has, too."""
@@ -142,7 +147,7 @@ def _placed(
         if order:
             order.see(where, keys[-1])
         place = places.setdefault(keys[0], len(places)) if group else 0
-        yield place, position(keys[-1]) if order else "", told
+        yield place, order.position(keys[-1]) if order else "", told
 
 
 def position(cell: str) -> int | float | str:

@@ -74,6 +74,17 @@ def missing(name: object) -> bool:
     return not (os.path.exists(name) or is_pipe(name) or glob(name, recursive=True))
 
 
+def all_there(items: Sequence[str | os.PathLike[str]]) -> None:
+    """Refuse a list in which some items name files and others do not: one of them is misspelt."""
+    lost = [repr(item)[:200] for item in items if not isinstance(item, os.PathLike) and missing(item)]
+    if lost:
+        more = f" and {len(lost) - 5:,} more" if len(lost) > 5 else ""
+        raise DataError(
+            f"Some items of the list name files, but there is no file {', '.join(lost[:5])}{more}. "
+            "Correct the names; strings that are data go in a list without file names."
+        )
+
+
 def plain_suffix(path: Path) -> str:
     """The suffix that says the format, behind a compression suffix."""
     return (Path(path.stem) if path.suffix.lower() in SUFFIXES else path).suffix.lower()

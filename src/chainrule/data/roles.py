@@ -30,6 +30,7 @@ class Role:
         default_factory=dict
     )  # of the codec; they win over options for all roles
     prefers: str | None = None  # the codec for text in words, if none is named
+    usual: Mapping[str, Any] = field(default_factory=dict)  # settings of the codec where none are given
     empty: bool = False  # a blank cell is an empty sequence; else its row is left out, for all roles
 
 
@@ -124,6 +125,7 @@ def _grouped(role: Role, options: Mapping[str, Any]) -> Role:
 
 def _settled(role: Role, codec: str, choice: Choice | None, options: Mapping[str, Any]) -> Role:
     kind = codec_named(codec)
-    settings = {**(choice.settings if choice else {}), **share(options, kind.Config), **role.settings}
+    usual = {**(choice.settings if choice else {}), **share(role.usual, kind.Config)}
+    settings = {**usual, **share(options, kind.Config), **role.settings}
     kind.Config.from_values(settings)  # mistakes are told before long work
     return replace(role, codec=kind.name, settings=settings)

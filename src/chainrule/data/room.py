@@ -43,9 +43,9 @@ def _advice(folder: str, reason: str) -> DataError:
 class Spool:
     """A temporary file for data that cannot be read twice; removed when nobody needs it any more."""
 
-    def __init__(self, name: str, parts: Iterable[bytes]) -> None:
+    def __init__(self, name: str, parts: Iterable[bytes], suffix: str = "") -> None:
         with room():
-            handle, path = tempfile.mkstemp(prefix="chainrule-")
+            handle, path = tempfile.mkstemp(suffix, "chainrule-")
         self.name, self.path = name, Path(path)  # `name` is where the data come from
         self._end = weakref.finalize(self, self.path.unlink, missing_ok=True)
         with room(), os.fdopen(handle, "wb") as file:

@@ -15,7 +15,7 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -27,15 +27,16 @@ from chainrule.codecs.base import Texts
 from chainrule.config import Config, option
 from chainrule.data import tables
 from chainrule.data.conllu import sentences
+from chainrule.data.decimals import Decimals
 from chainrule.data.given import Table, from_python, names_files
 from chainrule.data.lines import lines, stream
 from chainrule.data.order import OrderCheck, grouped, telling
-from chainrule.data.paths import FORMATS, FoundFiles, Stamp, find, is_pipe, missing, plain_suffix
+from chainrule.data.paths import FORMATS, FoundFiles, Stamp, all_there, find, is_pipe, plain_suffix
 from chainrule.data.room import Spool
 from chainrule.data.rows import trimmed, whole_sequences
 from chainrule.data.streams import CHUNK, chunks, compressed, text_lines, utf8
 from chainrule.data.where import Condition
-from chainrule.errors import DataError
+from chainrule.errors import ConfigError, DataError
 
 TABLES = ("jsonl", "csv", "tsv", "parquet")
 FIRST_ROWS = 10_000  # looked at to find columns that tell series apart
@@ -60,6 +61,10 @@ class ReadConfig(Config):
     format: str | None = option(
         None, "what the files are, whatever their names say", choices=("text", *TABLES, "conllu")
     )
+    decimal: str = option(".", "the sign before decimals of numbers, as in pandas", choices=(".", ","))
+    thousands: str | None = option(
+        None, "the sign between thousands of numbers, if there is one", choices=(",", ".", "'", " ")
+    )
     raw: bool = option(False, "take bytes as they are, for the bytes codec", hidden=True)
     joined: bool = option(False, "all rows of a table are one sequence, for events and numbers", hidden=True)
     gaps: bool = option(False, "an empty cell is a missing value, for numbers", hidden=True)
@@ -68,10 +73,17 @@ class ReadConfig(Config):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.conditions()
+        if self.decimal == self.thousands:
+            raise ConfigError(f"--decimal and --thousands are both {self.decimal!r}: give two signs.")
+
+    @property
+    def decimals(self) -> Decimals:
+        """How numbers are written."""
+        return Decimals(self.decimal, self.thousands)
 
     def conditions(self) -> list[Condition]:
-        """What rows must fulfil."""
-        return [Condition.parsed(one) for one in self.where]
+        """What rows must fulfil; values are written as in the data."""
+        return [Condition.parsed(one, self.decimals) for one in self.where]
 
 
 @dataclass(frozen=True)
@@ -113,7 +125,7 @@ class Source:
         elif self.ordered:
             yield from self._grouped()
         elif self.frame:
-            yield from self._sequences(self._frame_cells(self.frame, [self.config.column], lists=True))
+            yield from self._sequences(self._cells(self.frame, [self.config.column], lists=True))
         else:
             for path in self.files:
                 yield from self._file(path)
@@ -164,7 +176,7 @@ class Source:
         if delimiter and delimiter != ("\t" if self.kind(path) == "tsv" else ",") and len(header) > 1:
             yield f"delimiter: {delimiter!r}"
         if self.config.column is None and header:
-            yield tables.column_note(self.label(path), header)
+            yield tables.column_note(self.label(path), header, self.config.decimals)
 
     def _header(self, path: Path) -> tuple[list[str], str]:
         """The names of a table's columns, and what separates them."""
@@ -175,7 +187,7 @@ class Source:
         if self.kind(path) == "jsonl":
             rows = (tables.json_row(self.label(path), line) for line in found)
             return list(next((row for row in rows if row is not None), ())), ""
-        table, delimiter = tables.csv_rows(self.label(path), found)
+        table, delimiter = tables.csv_rows(self.label(path), found, self.config.decimals)
         return tables.csv_header(table), delimiter
 
     def _file(self, path: Path) -> Iterator[Texts]:
@@ -196,31 +208,36 @@ class Source:
             return texts
         from chainrule.data.values import checked_texts
 
-        return checked_texts(texts, name, what)
+        return checked_texts(texts, name, what, self.config.decimals)
 
     def _sequences(self, cells: Iterator[tables.Cells]) -> Iterator[Texts]:
         """Rows of a table: each a sequence, or all of them one."""
         return tables.one_sequence(cells, self.config.gaps) if self.config.joined else tables.rows(cells)
 
-    def rows(self, columns: Sequence[str | None], joins: Sequence[bool]) -> Iterator[tuple[Texts, ...]]:
+    def rows(
+        self, columns: Sequence[str | None], joins: Sequence[bool], numbers: Sequence[bool] = ()
+    ) -> Iterator[tuple[Texts, ...]]:
         """Blocks of rows with several columns side by side, blank cells included; no cell is given in parts.
 
-        `joins`: a column's symbols are whole values, not words of a text. Text has one column, its lines.
+        `joins`: a column's symbols are whole values, not words of a text; `numbers`: they are numbers. Text has one
+        column, its lines.
         """
         self._check_conditions()
         clean = trimmed if joins[0] else lambda texts: texts
         if self.items:
-            yield (clean(Texts.of(self.items)),)
+            yield from (
+                (clean(texts),) for texts in self._numbers(iter([Texts.of(self.items)]), self.name, "row")
+            )
         if self.frame:
-            yield from tables.row_blocks(self._frame_cells(self.frame, columns, lists=True), joins)
+            yield from tables.row_blocks(self._cells(self.frame, columns, True, numbers), joins)
         for path in self.files:
             if self.kind(path) == "text":
                 found = lines(self._flow(path), strip=not self.config.raw, rows=True)
-                yield from ((clean(texts),) for texts in found)
+                yield from ((clean(texts),) for texts in self._numbers(found, self.label(path), "line"))
             elif self.kind(path) == "conllu":
                 yield from tables.row_blocks(sentences(self.label(path), self._lines(path), columns), joins)
             else:
-                yield from tables.row_blocks(self._cells(path, list(columns), lists=True), joins)
+                yield from tables.row_blocks(self._cells(path, list(columns), True, numbers), joins)
         self.check_unchanged()
 
     def _flow(self, path: Path) -> Iterator[bytes]:
@@ -230,39 +247,34 @@ class Source:
     def _lines(self, path: Path) -> Iterator[str]:
         return text_lines(utf8(chunks(path, self.label(path)), self.label(path), self.config.encoding))
 
-    def _frame_cells(
-        self, frame: Table, columns: Sequence[str | None], lists: bool
+    def _cells(
+        self, table: Path | Table, columns: Sequence[str | None], lists: bool, numbers: Sequence[bool] = ()
     ) -> Iterator[tables.Cells]:
-        return (cells for _, cells in self._frame_rows(frame, columns, lists))
+        return (cells for _, cells in self._rows(table, columns, lists, numbers))
 
-    def _frame_rows(
-        self, frame: Table, columns: Sequence[str | None], lists: bool
+    def _rows(
+        self, table: Path | Table, columns: Sequence[str | None], lists: bool, numbers: Sequence[bool] = ()
     ) -> Iterator[tables.Located]:
-        return self._wanted(columns, lambda named: frame.cells(named, lists))
-
-    def _cells(self, path: Path, columns: Sequence[str | None], lists: bool) -> Iterator[tables.Cells]:
-        return (cells for _, cells in self._rows(path, columns, lists))
-
-    def _rows(self, path: Path, columns: Sequence[str | None], lists: bool) -> Iterator[tables.Located]:
-        return self._wanted(columns, lambda named: self._all_cells(path, named, lists))
-
-    def _wanted(
-        self, columns: Sequence[str | None], read: Callable[[list[str | None]], Iterator[tables.Located]]
-    ) -> Iterator[tables.Located]:
-        """The rows that fulfil all conditions, whose columns are read beside the others."""
+        """The rows that fulfil all conditions, whose columns are read beside the others; `numbers` are checked."""
         conditions, count = self.config.conditions(), len(columns)
         rows = (
             (where, row[:count])
-            for where, row in read([*columns, *(one.column for one in conditions)])
+            for where, row in self._all_cells(table, [*columns, *(one.column for one in conditions)], lists)
             if all(one.holds(cell) for one, cell in zip(conditions, row[count:], strict=True))
         )
-        if not self.config.gaps:
+        checked = {place: columns[place] for place, one in enumerate(numbers or [self.config.gaps]) if one}
+        if not checked:
             return rows
         from chainrule.data.values import checked_cells
 
-        return checked_cells(rows, self.config.column)
+        return checked_cells(rows, checked, self.config.decimals)
 
-    def _all_cells(self, path: Path, columns: list[str | None], lists: bool) -> Iterator[tables.Located]:
+    def _all_cells(
+        self, path: Path | Table, columns: list[str | None], lists: bool
+    ) -> Iterator[tables.Located]:
+        if isinstance(path, Table):
+            yield from path.cells(columns, lists)
+            return
         kind, name = self.kind(path), self.label(path)
         if kind == "parquet":
             with self._unpacked(path) as plain:
@@ -270,7 +282,7 @@ class Source:
         elif kind == "jsonl":
             yield from tables.jsonl_cells(name, self._lines(path), columns, lists)
         elif kind in TABLES:
-            yield from tables.csv_cells(name, self._lines(path), columns)
+            yield from tables.csv_cells(name, self._lines(path), columns, self.config.decimals)
         else:
             raise DataError(
                 f"{name} is no table: --group and --sort need .csv, .tsv, .jsonl or .parquet. "
@@ -296,9 +308,8 @@ class Source:
         """Grouped events in a temporary file, sorted once for all passes, and what is odd about their order."""
         group, sort = self.config.group, self.config.sort
         columns = [self.config.column, *(name for name in (group, sort) if name)]
-        found = [self._rows(path, columns, lists=False) for path in self.files]
-        found += [self._frame_rows(self.frame, columns, lists=False)] if self.frame else []
-        order = OrderCheck(sort) if sort else None
+        found = [self._rows(one, columns, lists=False) for one in self._tables]
+        order = OrderCheck(sort, self.config.decimals) if sort else None
         spool = Spool(self.name, grouped(found, bool(group), self.config.gaps, order))
         return spool, () if order is None else tuple(order.notes(self.telling() if order.twice else ()))
 
@@ -308,13 +319,14 @@ class Source:
         taken, sort = (self.config.column, self.config.sort), self.config.sort
         names = [name for name in self._names() if name not in taken]
         try:
-            if self.frame:
-                rows = plain._frame_cells(self.frame, [*names, sort], lists=True)
-            else:
-                rows = plain._cells(self.files[0], [*names, sort], lists=True)
+            rows = plain._cells(self._tables[0], [*names, sort], lists=True)
             return telling(names, list(islice(rows, FIRST_ROWS)))
         except DataError:  # a cell that is no text
             return []
+
+    @property
+    def _tables(self) -> list[Path | Table]:
+        return [*self.files, self.frame] if self.frame else [*self.files]
 
     def _names(self) -> Sequence[str]:
         """Of the columns of the first table."""
@@ -355,20 +367,9 @@ def read(given: Given, config: ReadConfig | None = None) -> Source:
     if isinstance(found, Mapping):
         raise DataError(f"One source was expected, and there are {len(found)}: {', '.join(map(str, found))}.")
     if names_files(found):
-        _all_there(found)
+        all_there(found)
         return _opened(found, config)
     return Source("the given strings", (), config, tuple(map(tables.as_bytes, found)))
-
-
-def _all_there(items: Sequence[str | os.PathLike[str]]) -> None:
-    """Refuse a list in which some items name files and others do not: one of them is misspelt."""
-    lost = [repr(item)[:200] for item in items if not isinstance(item, os.PathLike) and missing(item)]
-    if lost:
-        more = f" and {len(lost) - 5:,} more" if len(lost) > 5 else ""
-        raise DataError(
-            f"Some items of the list name files, but there is no file {', '.join(lost[:5])}{more}. "
-            "Correct the names; strings that are data go in a list without file names."
-        )
 
 
 def _opened(items: Sequence[str | os.PathLike[str]], config: ReadConfig) -> Source:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from chainrule.codecs.base import UNIT, Texts
+from chainrule.data.decimals import POINT, Decimals
 from chainrule.data.lines import BLOCK
 from chainrule.errors import DataError
 
@@ -26,13 +27,18 @@ Cells = tuple[str, ...]
 Located = tuple[str, Cells]  # where a row is, as messages name it, and its cells
 
 
-def delimiter(header: str) -> str:
+def delimiter(header: str, decimals: Decimals = POINT) -> str:
     """What separates the cells, by the first line: a tab if there is one, else what is there most often."""
     plain = re.sub('"[^"]*"', "", header)
-    return "\t" if "\t" in plain else max(",;|", key=plain.count)  # a comma wins a draw
+    if "," in (decimals.decimal, decimals.thousands) and decimals.read(plain) != plain:
+        return ";"  # the first line is a number with a comma in it
+    usual = ";,|" if decimals.decimal == "," else ",;|"  # the first one wins a draw
+    return "\t" if "\t" in plain else max(usual, key=plain.count)
 
 
-def csv_rows(name: str, lines: Iterable[str]) -> tuple[Iterator[tuple[int, list[str]]], str]:
+def csv_rows(
+    name: str, lines: Iterable[str], decimals: Decimals = POINT
+) -> tuple[Iterator[tuple[int, list[str]]], str]:
     """Rows with the lines they begin in, and the delimiter they were found by."""
     csv.field_size_limit(1 << 30)
     rest = iter(lines)
@@ -41,7 +47,7 @@ def csv_rows(name: str, lines: Iterable[str]) -> tuple[Iterator[tuple[int, list[
         held.append(line)
         if line.strip():
             break
-    found = delimiter(held[-1] if held else "")
+    found = delimiter(held[-1] if held else "", decimals)
     return _csv_rows(name, csv.reader(chain(held, rest), delimiter=found, strict=True), found), found
 
 
@@ -63,13 +69,15 @@ def csv_header(rows: Iterable[tuple[int, list[str]]]) -> list[str]:
     return next((row for _, row in rows if row), [])
 
 
-def csv_cells(name: str, lines: Iterable[str], columns: Sequence[str | None]) -> Iterator[Located]:
+def csv_cells(
+    name: str, lines: Iterable[str], columns: Sequence[str | None], decimals: Decimals = POINT
+) -> Iterator[Located]:
     """The named columns of every row."""
-    rows, _ = csv_rows(name, lines)
+    rows, _ = csv_rows(name, lines, decimals)
     header = csv_header(rows)
     if not header:
         return
-    if _nameless(header, columns):
+    if _nameless(header, columns, decimals):
         yield f"{name}, line 1", (header[0],)
     places = [header.index(column_of(name, one, header)) for one in columns]
     blank = list[Located]()  # lines at the end are no rows
@@ -81,9 +89,9 @@ def csv_cells(name: str, lines: Iterable[str], columns: Sequence[str | None]) ->
         blank = [] if row else [*blank, (where, ("",) * len(places))]
 
 
-def _nameless(header: Sequence[str], columns: Sequence[str | None]) -> bool:
+def _nameless(header: Sequence[str], columns: Sequence[str | None], decimals: Decimals = POINT) -> bool:
     """One column of numbers needs no name: its first line is data."""
-    return len(header) == 1 and list(columns) == [None] and is_number(header[0])
+    return len(header) == 1 and list(columns) == [None] and is_number(decimals.read(header[0]))
 
 
 def _row(where: str, row: list[str], header: list[str], places: list[int]) -> Cells:
@@ -188,9 +196,9 @@ def column_of(where: str, column: str | None, header: Sequence[str]) -> str:
     return column
 
 
-def column_note(where: str, header: Sequence[str]) -> str:
+def column_note(where: str, header: Sequence[str], decimals: Decimals = POINT) -> str:
     """Which column was taken when none was named, a sentence for people."""
-    if _nameless(header, [None]):
+    if _nameless(header, [None], decimals):
         return "column: the only one; it has no name, its first line is a number"
     others = "the only one" if len(header) == 1 else f"of {', '.join(header)}"
     return f"column: {column_of(where, None, header)} ({others})"

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from chainrule.data.decimals import POINT, Decimals
 from chainrule.errors import ConfigError
 
 SIGNS: dict[str, Callable[[Any, Any], bool]] = {
@@ -31,9 +32,10 @@ class Condition:
     column: str
     sign: str
     value: str
+    decimals: Decimals = POINT  # how numbers are written
 
     @classmethod
-    def parsed(cls, text: str) -> Condition:
+    def parsed(cls, text: str, decimals: Decimals = POINT) -> Condition:
         """From `label == "pos"`; quotes around a name or a value may be left out."""
         found = FORM.fullmatch(text)
         if found is None:
@@ -41,13 +43,13 @@ class Condition:
                 f"--where {text}: a column, a sign ({' '.join(SIGNS)}) and a value were expected, as in 'stars >= 4'."
             )
         column, sign, value = found.groups()
-        return cls(_bare(column), sign, _bare(value))
+        return cls(_bare(column), sign, _bare(value), decimals)
 
     def holds(self, cell: str) -> bool:
         """Whether a cell is as wanted: as numbers where both are, as texts otherwise."""
         pair: tuple[Any, Any] = (cell.strip(), self.value)
         with suppress(ValueError):
-            pair = (float(pair[0]), float(pair[1]))
+            pair = (float(self.decimals.read(pair[0])), float(self.decimals.read(pair[1])))
         return bool(SIGNS[self.sign](*pair))
 
 

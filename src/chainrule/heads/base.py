@@ -20,6 +20,7 @@ BUILT_IN: dict[str, tuple[str, str]] = {
         "chainrule.heads.direct",
         "the sum over a sequence, for bodies whose vectors are answers already",
     ),
+    "span": ("chainrule.heads.span", "where an answer begins and ends in a passage, given a question"),
     "pooled": ("chainrule.heads.pooled", "pooling over a sequence, then a linear layer"),
 }
 
@@ -40,6 +41,7 @@ class Head(nn.Module):
 
     name: ClassVar[str] = ""
     Config: ClassVar[type[HeadConfig]] = HeadConfig
+    fitted: ClassVar[tuple[str, ...]] = ("temperature",)  # what `calibrated` sets, on validation data
     config: Any
 
     def __init__(self, config: Any) -> None:
@@ -51,11 +53,16 @@ class Head(nn.Module):
         """The answer to hidden vectors (B, T, D), of which those that are `real` (B, T) count."""
 
     @final
-    def calibrated(self, temperature: float) -> Self:
-        """The same weights with another temperature."""
+    def calibrated(self, temperature: float, **others: float) -> Self:
+        """The same weights with another temperature, and what else of `fitted` there is."""
         other = copy(self)
-        other.config = replace(self.config, temperature=temperature)
+        other.config = replace(self.config, temperature=temperature, **others)
         return other
+
+    @final
+    def calibrated_as(self, other: Self) -> Self:
+        """The same weights, as sure as another head is."""
+        return self.calibrated(**{name: getattr(other.config, name) for name in self.fitted})
 
     @final
     @classmethod

@@ -39,11 +39,18 @@ def first(hidden: Tensor, real: Tensor) -> Tensor:
     return hidden[:, 0]
 
 
+def ends(hidden: Tensor, real: Tensor) -> Tensor:
+    """For a body that reads both ways (B, D): what it has read at the end, and backwards at the beginning."""
+    half = hidden.shape[2] // 2
+    return torch.cat([last(hidden, real)[:, :half], hidden[:, 0, half:]], 1)
+
+
 POOLINGS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "mean": mean,
     "max": greatest,
     "last": last,
     "first": first,
+    "ends": ends,
 }
 
 
@@ -54,11 +61,12 @@ class PooledConfig(HeadConfig):
     pooling: str = option("mean", "how a sequence becomes one vector", choices=(*POOLINGS, "attention"))
     dropout: float = option(0.0, "dropout of the pooled vector while training", low=0.0, high=0.99)
     dense: int = option(0, "units of a ReLU layer between pooling and output; 0: none", low=0, high=1 << 24)
+    sigmoid: bool = option(False, "one logit for two answers: a sigmoid instead of a softmax")
 
 
 @register("pooled")
 class Pooled(Head):
-    """W pool(h_1 … h_T) + b."""
+    """W pool(h_1 … h_T) + b; of a sigmoid, which has one output z, the logits are 0 and z."""
 
     Config: ClassVar[type[HeadConfig]] = PooledConfig
     config: PooledConfig
@@ -67,13 +75,14 @@ class Pooled(Head):
         super().__init__(config)
         self.query = Linear(config.width, 1, bias=False) if config.pooling == "attention" else None
         self.dense = Linear(config.width, config.dense) if config.dense else None
-        self.output = Linear(config.dense or config.width, config.answers)
+        self.output = Linear(config.dense or config.width, 1 if config.sigmoid else config.answers)
 
     def forward(self, hidden: Tensor, real: Tensor) -> Tensor:
         vector = F.dropout(self._pool(hidden, real), self.config.dropout, self.training)  # (B, D)
         if self.dense is not None:
             vector = F.relu(self.dense(vector))
-        return self.output(vector)  # type: ignore[no-any-return]
+        logits: Tensor = self.output(vector)  # (B, answers)
+        return F.pad(logits, (1, 0)) if self.config.sigmoid else logits
 
     def _pool(self, hidden: Tensor, real: Tensor) -> Tensor:
         if self.query is None:

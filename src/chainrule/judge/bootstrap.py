@@ -71,6 +71,20 @@ def difference(bits: np.ndarray, others: np.ndarray, sizes: np.ndarray, seed: in
     return Difference(value, *_ends(value, apart, sizes, seed))
 
 
+def ends(drawn: np.ndarray) -> tuple[float, float]:
+    """The interval of a figure from the values (R,) it had on test sets drawn with replacement."""
+    low, high = np.nanquantile(drawn, (TAIL, 1 - TAIL))
+    return float(low), float(high)
+
+
+def drawn_difference(value: float, drawn: np.ndarray, other: float, others: np.ndarray) -> Difference:
+    """How much more of a figure one model has than another, from the values (R,) of both on the same draws."""
+    count = min(len(drawn), len(others))
+    if not count:
+        return Difference(value - other, -math.inf, math.inf)
+    return Difference(value - other, *ends(drawn[:count] - others[:count]))
+
+
 def blocks(bits: np.ndarray, sizes: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Cut one long sequence into blocks which stand for sequences: their bits and their sizes.
 

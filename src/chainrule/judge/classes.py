@@ -3,23 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from chainrule.judge.judged import Judged, Share, Table
+
 BINS = 10  # of the reliability diagram
 LEAST = 1e-15  # a probability below this is taken as this, as scikit-learn does
+MANY = 20  # labels from which on no confusion matrix is shown
 
 
 @dataclass(frozen=True)
-class Classified:
+class Classified(Judged):
     """Probabilities of labels and what was right: everything one can say about a classifier."""
+
+    sure: ClassVar[tuple[str, ...]] = ("accuracy", "macro_f1", "log_loss")
 
     probabilities: np.ndarray  # (N, labels)
     answers: np.ndarray  # (N,) from 0 on; -1: a label that was never seen in training
     labels: Sequence[str]
+    remarks: tuple[str, ...] = ()  # of how the examples were read
+
+    @property
+    def examples(self) -> int:
+        return len(self.answers)
+
+    @property
+    def unseen(self) -> int:
+        """Examples whose label was never seen in training."""
+        return int((self.answers < 0).sum())
+
+    def resampled(self, rows: np.ndarray) -> Self:
+        return replace(self, probabilities=self.probabilities[rows], answers=self.answers[rows])
 
     @cached_property
     def predicted(self) -> np.ndarray:
@@ -62,10 +80,10 @@ class Classified:
 
     @property
     def macro_f1(self) -> float:
-        """The mean F1 of the labels that occur or were predicted, as scikit-learn counts it."""
+        """The mean F1 of the labels that occur or were predicted, as scikit-learn counts it; 0 where all are unseen."""
         present = (self.confusion.sum(0) + self.confusion.sum(1)) > 0
         found = [one["f1"] for one, there in zip(self.per_class, present, strict=True) if there]
-        return float(np.mean(found)) if found else float("nan")
+        return float(np.mean(found)) if found else (0.0 if self.examples else float("nan"))
 
     @property
     def matthews(self) -> float:
@@ -106,7 +124,38 @@ class Classified:
             "log_loss": self.log_loss,
             "calibration_error": self.calibration_error,
             "matthews": self.matthews,
+        } | ({"f1": self.per_class[-1]["f1"]} if self.positive is not None else {})
+
+    @property
+    def positive(self) -> str | None:
+        """Of two labels the last one, whose F1 is a figure by itself: 1 of 0 and 1."""
+        return self.labels[-1] if len(self.labels) == 2 else None
+
+    def details(self) -> dict[str, Any]:
+        return {
+            "unseen_labels": self.unseen,
+            "labels": list(self.labels),
+            "positive": self.positive,
+            "per_class": self.per_class,
+            "confusion": self.confusion.tolist(),
+            "reliability": self.reliability,
         }
+
+    def tables(self) -> list[Table]:
+        classes = [
+            [one["label"], *(Share(one[name]) for name in ("precision", "recall", "f1")), one["support"]]
+            for one in self.per_class
+        ]
+        found = [Table(["label", "precision", "recall", "f1", "examples"], classes)]
+        if len(self.labels) <= MANY:
+            rows = [[label, *row] for label, row in zip(self.labels, self.confusion.tolist(), strict=True)]
+            found.append(Table(["", *self.labels], rows, "right label (row), predicted label (column)"))
+        return found
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        told = f"{self.unseen:,} examples have a label that was not seen in training: they count as wrong"
+        return (*((told,) if self.unseen else ()), *self.remarks)
 
 
 def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:

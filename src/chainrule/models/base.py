@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 CHUNK = 1 << 22  # most logits held at once while scoring (B * T * V), 16 MiB of float32
+SPELLINGS = "spellings"  # how the array is called that says how words are spelled
 BATCH = 64  # rows scored side by side unless told otherwise
 
 
@@ -38,6 +39,11 @@ class ModelConfig(Config):
     suppressed: tuple[int, ...] = option(
         (PAD, BOS, MASK), "ids that are read, never predicted", low=0, high=IDS, hidden=True
     )
+
+    @property
+    def word_letters(self) -> int:
+        """How many letters of a word are read; 0: words are known by their ids alone."""
+        return 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +75,7 @@ class Body(ABC):
     codec: ClassVar[str | None] = (
         None  # what it reads text with, if no codec is asked for; None: what suits the text
     )
+    codec_settings: ClassVar[Mapping[str, Any]] = {}  # of its codec, where a user gives none
     reads: Literal["left", "both"] = "left"  # hidden[:, t] has seen symbols up to t, or all of them
     pooling: ClassVar[str] = "mean"  # how its hidden vectors become one, for heads that want one
     context: int | None = None  # most symbols it can hold; None: no limit
@@ -140,7 +147,7 @@ class Body(ABC):
     @property
     def parameters_count(self) -> int:
         """How many numbers it has learnt."""
-        return sum(array.size for array in self.arrays().values())
+        return learnt(self.arrays())
 
 
 class LanguageModel(Body):
@@ -208,6 +215,11 @@ class CountingModel(ArrayModel):
         cls, config: Any, ids: np.ndarray, progress: Progress = no_progress, valid: np.ndarray | None = None
     ) -> Self:
         """Count flat sequences `BOS … EOS`; what is left open is chosen on the ids `valid`."""
+
+
+def learnt(arrays: Mapping[str, np.ndarray]) -> int:
+    """How many numbers of these were learnt: spellings of words are not."""
+    return sum(array.size for name, array in arrays.items() if not name.endswith(SPELLINGS))
 
 
 def log_total(logits: Tensor) -> Tensor:

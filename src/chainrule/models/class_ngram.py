@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from chainrule.config import option
+from chainrule.errors import ModelError
 from chainrule.models.base import ModelConfig
 from chainrule.models.ngram.family import Ngram, NgramConfig
 from chainrule.models.readers import CountingReader, Examples, log_priors
@@ -114,7 +115,10 @@ class ClassNgram(CountingReader):
             if own:
                 parts[int(at)][own] = array
         models = [Ngram.from_arrays(config.inner, part) for part in parts]
-        return cls(config, models, np.array(arrays["priors"]))
+        priors = np.array(arrays["priors"])
+        if priors.shape != (config.answers,):
+            raise ModelError(f"There are priors of shape {priors.shape} for {config.answers} answers.")
+        return cls(config, models, priors)
 
 
 def _some(ids: np.ndarray) -> np.ndarray:

@@ -1,10 +1,10 @@
-"""The family `majority`: always the most frequent answer. What every reader must beat."""
+"""The family `majority`: always the most frequent answer, of numbers the mean. What every reader must beat."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from chainrule.progress import Progress, no_progress
 class Majority(CountingReader):
     """log p(answer), whatever is read."""
 
+    tasks: ClassVar[tuple[str, ...]] = ("classify", "regress")
+
     def __init__(self, config: ReaderConfig, priors: np.ndarray) -> None:
         self.config, self.priors, self.width = config, priors, len(priors)
 
@@ -24,6 +26,8 @@ class Majority(CountingReader):
     def learn(
         cls, config: Any, given: Examples, progress: Progress = no_progress, valid: Examples | None = None
     ) -> Self:
+        if given.are_numbers:
+            return cls(config, given.answers.mean(keepdims=True).astype(np.float32))
         return cls(config, log_priors(given.answers, config.answers).astype(np.float32))
 
     @classmethod

@@ -24,6 +24,7 @@ from chainrule.models.sizing import EPOCHS, MOST, Workload, reader, recurrent, s
 from chainrule.models.state import State
 from chainrule.models.windows import score_hidden_by_logits, score_in_windows
 from chainrule.nn.attention import Block
+from chainrule.nn.characters import SpelledEmbedding
 from chainrule.nn.dropout import Dropout, embed
 from chainrule.nn.int8 import compress
 from chainrule.nn.product import Linear, bf16_pays
@@ -69,6 +70,19 @@ class Neural(nn.Module, Body):
         for part in model.modules():
             if isinstance(part, SoftmaxOutput):
                 part.compress()
+        return model
+
+    @final
+    def respelled(self, spellings: np.ndarray, more: np.ndarray | None = None) -> Self:
+        """The same weights, its words spelled so (V, C), and `more` (X, C) beyond the vocabulary, read alone.
+
+        An id from V on is known by its letters only, and is not saved.
+        """
+        weights = {id(one): one for one in (*self.parameters(), *self.buffers())}
+        model = deepcopy(self, weights)
+        for part in model.modules():
+            if isinstance(part, SpelledEmbedding):
+                part.spell(spellings, spellings[:0] if more is None else more)
         return model
 
     @final

@@ -53,31 +53,42 @@ class Examples:
     """Sequences and their answers."""
 
     ids: np.ndarray  # (positions,) flat sequences `BOS … EOS`
-    answers: np.ndarray  # (sequences,) from 0 on, -1 where it is none that is known
+    # (sequences,) from 0 on, -1 where it is none that is known; (sequences,) floats where numbers are asked for
+    answers: np.ndarray
     spelling: Spelling | None = None
+    weights: np.ndarray | None = None  # (sequences,) how much each weighs; None: all the same
 
     @property
     def starts(self) -> np.ndarray:
         """(sequences,) where each sequence begins."""
         return np.flatnonzero(self.ids == BOS)
 
+    @property
+    def are_numbers(self) -> bool:
+        """Whether a number is asked for, standardised, not one of several answers."""
+        return self.answers.dtype.kind == "f"
 
-class CountingReader(ArrayBody):
-    """A reader made by counting, without gradients."""
+
+class ArrayLearner(ArrayBody):
+    """A body that learns by itself from what its task gives it, not in the trainer."""
 
     learner: ClassVar[Literal["count", "gradient"] | None] = "count"
-    task: ClassVar[str] = "classify"
-    reads: Literal["left", "both"] = "both"
-    Config: ClassVar[type[ModelConfig]] = ReaderConfig
-    config: ReaderConfig
     notes: tuple[str, ...] = ()  # what there is to say about how it was made
 
     @classmethod
     @abstractmethod
-    def learn(
-        cls, config: Any, given: Examples, progress: Progress = no_progress, valid: Examples | None = None
-    ) -> Self:
-        """From sequences and their answers; what is left open is chosen on the examples `valid`."""
+    def learn(cls, config: Any, given: Any, progress: Progress = no_progress, valid: Any = None) -> Self:
+        """From the examples of a task; what is left open is chosen on the examples `valid`."""
+
+
+class CountingReader(ArrayLearner):
+    """A reader made by counting, without gradients."""
+
+    task: ClassVar[str] = "classify"
+    tasks: ClassVar[tuple[str, ...]] = ("classify",)  # what it can be made for
+    reads: Literal["left", "both"] = "both"
+    Config: ClassVar[type[ModelConfig]] = ReaderConfig
+    config: ReaderConfig
 
     @abstractmethod
     def evidence(self, ids: np.ndarray, starts: np.ndarray) -> np.ndarray:

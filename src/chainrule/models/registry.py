@@ -10,6 +10,10 @@ BUILT_IN: dict[str, tuple[str, str]] = {
     "bag": ("chainrule.models.bag", "bag of word and character n-grams, linear (NB-SVM); trained in seconds"),
     "class-ngram": ("chainrule.models.class_ngram", "an n-gram for every label, and Bayes' rule"),
     "cnn": ("chainrule.models.cnn", "CNN over words with max pooling (Kim 2014)"),
+    "vectors": (
+        "chainrule.models.vectors",
+        "word vectors: skip-gram, CBOW, GloVe, with sub-words if wanted; for similar, analogy and as a start",
+    ),
     "cache": ("chainrule.models.cache", "unigram cache: recent symbols become more probable; for mix"),
     "dynamic": (
         "chainrule.models.dynamic",
@@ -32,6 +36,10 @@ BUILT_IN: dict[str, tuple[str, str]] = {
     "lstm": ("chainrule.models.lstm", "LSTM: recurrent network with gated memory; strong on little text"),
     "gru": ("chainrule.models.gru", "GRU: recurrent network with two gates, fewer weights than an LSTM"),
     "gpt": ("chainrule.models.gpt", "GPT: causal Transformer decoder, attends to all symbols before"),
+    "elmo": (
+        "chainrule.models.elmo",
+        "ELMo: forward and backward LSTM language models over words read by their letters",
+    ),
     "bert": ("chainrule.models.bert", "BERT: bidirectional Transformer encoder, predicts masked symbols"),
 }
 FAMILIES = Registry[Body]("model family", BUILT_IN, "family")

@@ -18,7 +18,6 @@ from chainrule.config import Config, option
 from chainrule.data.batches import Batch, Batches, TensorBatch
 from chainrule.data.rows import main_of
 from chainrule.registry import Registry
-from chainrule.symbols import FIRST
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -32,6 +31,16 @@ if TYPE_CHECKING:
 BUILT_IN: dict[str, tuple[str, str]] = {
     "next": ("chainrule.tasks.next", "language modelling: predict the next symbol"),
     "classify": ("chainrule.tasks.classify", "classification: the label of a sequence"),
+    "span": (
+        "chainrule.tasks.span",
+        "extractive question answering (SQuAD): the part of a passage that answers a question",
+    ),
+    "both-ways": (
+        "chainrule.tasks.both_ways",
+        "bidirectional language modelling (biLM): predict the next and the previous symbol",
+    ),
+    "vectors": ("chainrule.tasks.vectors", "word vectors: words that stand in the same contexts are alike"),
+    "regress": ("chainrule.tasks.regress", "regression: a number for a sequence"),
     "masked": ("chainrule.tasks.masked", "masked language modelling (MLM): predict masked symbols"),
 }
 
@@ -58,6 +67,11 @@ def all_ids(part: Part) -> int:
     return len(part.main.ids)
 
 
+def no_answers(codecs: Mapping[str, Codec]) -> int:
+    """There is no head, or its body need not know."""
+    return 0
+
+
 @dataclass(frozen=True, kw_only=True)
 class Task(Config, ABC):
     """What a body is trained for; its settings are kept with the model."""
@@ -65,13 +79,15 @@ class Task(Config, ABC):
     name: ClassVar[str] = ""
     predicts: ClassVar[str | None] = None  # the role whose symbols are asked for; None: a head answers
     source: ClassVar[str | None] = None  # the role an encoder reads, if there is one
-    labels: ClassVar[str | None] = None  # the role whose symbols are the answers of a head
+    answers_numbers: ClassVar[bool] = False  # a number is asked for, no label and no symbol
     judging = staticmethod(
         all_ids
     )  # how many ids `judge` reads, as many as `validate` would in the same time
+    answers_count = staticmethod(no_answers)  # how many numbers a head answers with, by the codecs
     shown: ClassVar[tuple[str, ...]] = ()  # the figures that are printed; none named: all of them
     figure: ClassVar[str] = "log_loss"  # the one of them that models are compared by
     maximise: ClassVar[bool] = False  # whether more of it is better
+    divides: ClassVar[bool] = True  # parts of the data are held out to judge on, where none are given
     label_smoothing: float = option(
         0.0, "label smoothing: share of each target spread over all", low=0, high=0.9
     )
@@ -95,8 +111,10 @@ class Task(Config, ABC):
     def sizes(self, codecs: Mapping[str, Codec]) -> dict[str, int]:
         """Those of the vocabularies a body is made for, by setting."""
         roles = {"vocab_size": self.body_role(codecs), "source_size": self.source}
-        answers = {"answers": codecs[self.labels].size - FIRST} if self.labels else {}
-        return {name: codecs[role].size for name, role in roles.items() if role} | answers
+        count = self.answers_count(codecs)
+        return {name: codecs[role].size for name, role in roles.items() if role} | (
+            {"answers": count} if count else {}
+        )
 
     @abstractmethod
     def head(self, body: Body, codecs: Mapping[str, Codec], seed: int) -> Head | None:
@@ -115,7 +133,7 @@ class Task(Config, ABC):
         """What early stopping minimises, on about `most` symbols of the validation part; `batches` are made of it."""
 
     @abstractmethod
-    def judge(self, body: Body, head: Head | None, part: Part) -> Figures:
+    def judge(self, body: Body, head: Head | None, part: Part, codecs: Mapping[str, Codec]) -> Figures:
         """The figures of a finished model."""
 
 

@@ -4,131 +4,153 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from chainrule.codecs.base import Codec
 from chainrule.config import option
-from chainrule.data.batches import Batches, TensorBatch
+from chainrule.data.batches import TensorBatch
 from chainrule.data.corpus import Part
-from chainrule.data.labelled import LabelledBatches
-from chainrule.data.roles import Role
-from chainrule.data.rows import LABEL, TEXT
-from chainrule.judge.classes import Classified
+from chainrule.data.rows import LABEL
+from chainrule.errors import ConfigError
+from chainrule.judge.classes import Classified, best_temperature
+from chainrule.judge.judged import Judged, Share, Table
 from chainrule.models.base import Body
-from chainrule.models.readers import CountingReader, Examples, Spelling
 from chainrule.models.state import State
 from chainrule.symbols import FIRST, PAD, UNK
-from chainrule.tasks.base import BatchSize, Figures, mean_loss, register
-from chainrule.tasks.supervised import Supervised
+from chainrule.tasks.base import register
+from chainrule.tasks.sequence import SequenceTask, Wanted, remarks
+from chainrule.tasks.supervised import Answer
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from chainrule.heads.base import Head
 
-ROWS = 256  # texts read side by side
-POOLINGS = ("mean", "max", "last", "first", "attention")
+
+WEIGHTS = "weights"  # of the examples of a batch
+
+
+@dataclass(frozen=True)
+class Label(Answer):
+    """The label of a sequence."""
+
+    probabilities: Mapping[str, float]  # of the most probable labels, best first
+
+    @property
+    def label(self) -> str:
+        """The most probable one."""
+        return next(iter(self.probabilities))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"label": self.label, "probabilities": dict(self.probabilities)}
+
+    def line(self) -> str:
+        return f"{self.label}\t{self.probabilities[self.label]:.4f}"
+
+    def table(self) -> Table:
+        return Table(
+            ["label", "probability"], [[label, Share(one)] for label, one in self.probabilities.items()]
+        )
+
+
+def all_labels(codecs: Mapping[str, Codec]) -> int:
+    """One for each label."""
+    return codecs[LABEL].size - FIRST
 
 
 @register("classify")
 @dataclass(frozen=True, kw_only=True)
-class Classify(Supervised):
+class Classify(SequenceTask):
     """p(label | the whole sequence), judged by accuracy, macro-F1 and log-loss."""
 
-    labels: ClassVar[str | None] = LABEL
+    answers_codec: ClassVar[str] = "labels"
     shown: ClassVar[tuple[str, ...]] = ("accuracy", "macro_f1", "log_loss", "calibration_error")
+    blank: ClassVar[Mapping[str, Any]] = {"label": None, "probabilities": {}}
     figure: ClassVar[str] = "accuracy"
     maximise: ClassVar[bool] = True
 
-    pooling: str | None = option(
-        None, "how a sequence becomes one vector; not given: as suits the model", choices=POOLINGS
+    answers_count = staticmethod(all_labels)
+
+    class_weights: str = option(
+        "none",
+        "how much examples of each label weigh in training; balanced: all labels the same, n / (k * count)",
+        choices=("none", "balanced"),
     )
-    head_dropout: float = option(0.5, "dropout of the pooled vector while training", low=0.0, high=0.99)
-    dense: int = option(0, "units of a ReLU layer between pooling and output; 0: none", low=0, high=65_536)
+    sigmoid: bool = option(
+        False, "of two labels: one output unit with a sigmoid instead of a softmax over two"
+    )
 
-    def roles(self) -> Sequence[Role]:
-        return (Role(TEXT), Role(LABEL, codec="labels"))
+    def one_unit(self, answers: int) -> bool:
+        if self.sigmoid and answers != 2:
+            raise ConfigError(f"--sigmoid is for two labels, and there are {answers:,}. Leave it out.")
+        return self.sigmoid
 
-    def head(self, body: Body, codecs: Mapping[str, Codec], seed: int) -> Head:
-        from chainrule.heads.base import HeadConfig
-        from chainrule.heads.direct import Direct
-        from chainrule.heads.pooled import Pooled, PooledConfig
+    def wanted(self, part: Part, codecs: Mapping[str, Codec]) -> Wanted:
+        return Wanted(targets(part), {WEIGHTS: self.weights(part, codecs).astype(np.float32)})
 
-        answers = codecs[LABEL].size - FIRST
-        if isinstance(body, CountingReader):
-            return Direct(HeadConfig(width=body.width, answers=answers))
-        pooling = self.pooling or body.pooling
-        config = PooledConfig(
-            pooling=pooling, dropout=self.head_dropout, dense=self.dense, width=body.width, answers=answers
-        )
-        return Pooled.seeded(config, seed)
+    def weights(self, part: Part, codecs: Mapping[str, Codec]) -> np.ndarray:
+        """(examples,) how much each weighs, 1 on average."""
+        answers = answers_of(part)
+        if self.class_weights == "none":
+            return np.ones(len(answers))
+        found: np.ndarray = balanced(answers, all_labels(codecs))[answers]
+        return found
 
-    def batches(self, body: Body, part: Part, codecs: Mapping[str, Codec], size: BatchSize) -> Batches:
-        return LabelledBatches(part[TEXT], targets(part), size.rows, body.context, size.seed)
+    def known_answers(self, part: Part, codecs: Mapping[str, Codec]) -> np.ndarray:
+        return answers_of(part)
 
     def loss(self, body: Body, head: Head | None, batch: TensorBatch, state: State) -> tuple[Tensor, State]:
         import torch.nn.functional as F
 
-        logits, state = self._logits(body, head, batch.tokens, state)
+        logits, state = self.logits(body, head, batch, state)
         known = batch.targets != PAD
-        return F.cross_entropy(
+        nats = F.cross_entropy(
             logits[known],
             batch.targets[known] - FIRST,
-            reduction="sum",
+            reduction="none",
             label_smoothing=self.label_smoothing,
-        ), state
+        )  # (known,)
+        return (nats * batch.extra[WEIGHTS][known]).sum(), state
 
-    def validate(self, body: Body, head: Head | None, part: Part, batches: Batches, most: int) -> float:
-        return mean_loss(self, body, head, batches, most)
+    def judged(self, body: Body, head: Head, part: Part, codecs: Mapping[str, Codec]) -> Judged:
+        logits, answers = self.read_part(body, head, part), answers_of(part)
+        chances = probabilities(logits, head.config.temperature)
+        return Classified(chances, answers, names(codecs), remarks(body, part))
 
-    def judge(self, body: Body, head: Head | None, part: Part) -> Figures:
-        assert head is not None
-        logits, answers = self.answered(body, head, part)
-        names = [str(label) for label in range(logits.shape[1])]
-        found = Classified(probabilities(logits, head.config.temperature), answers, names)
-        unseen = int((answers < 0).sum())
-        notes = (
-            [f"{unseen:,} examples have a label that was not seen in training: they count as wrong"]
-            if unseen
-            else []
+    def calibrated(self, body: Body, head: Head, part: Part | None, codecs: Mapping[str, Codec]) -> Head:
+        if part is None:
+            return head
+        return head.calibrated(best_temperature(self.read_part(body, head, part), answers_of(part)))
+
+    def answers(
+        self, body: Body, head: Head, part: Part, codecs: Mapping[str, Codec], top: int | None = None
+    ) -> Sequence[Label]:
+        chances, labels = (
+            probabilities(self.read_part(body, head, part), head.config.temperature),
+            names(codecs),
         )
-        cut = int((part[TEXT].lengths + 2 > body.context).sum()) if body.context else 0
-        if cut:
-            notes.append(
-                f"{cut:,} texts are longer than --context {body.context}: only their beginning is read"
-            )
-        return Figures(found.figures(), tuple(notes))
+        order = np.argsort(-chances, axis=1, kind="stable")[:, :top]
+        return [
+            Label({labels[one]: float(row[one]) for one in best})
+            for row, best in zip(chances, order.tolist(), strict=True)
+        ]
 
-    def examples(self, part: Part, codecs: Mapping[str, Codec]) -> Examples:
-        kinds = codecs[TEXT].letter_kinds()
-        return Examples(part[TEXT].ids, answers_of(part), Spelling(*kinds) if kinds else None)
 
-    def answered(self, body: Body, head: Head, part: Part) -> tuple[np.ndarray, np.ndarray]:
-        return self.read(
-            body, head, LabelledBatches(part[TEXT], targets(part), ROWS, body.context)
-        ), answers_of(part)
+def balanced(answers: np.ndarray, count: int) -> np.ndarray:
+    """(labels,) weights that make all labels count the same, as in scikit-learn: n / (k * count)."""
+    known = answers[answers >= 0]
+    counts = np.bincount(known, minlength=count)
+    seen = max(1, int(np.count_nonzero(counts)))
+    found: np.ndarray = len(known) / (seen * np.maximum(1, counts))
+    return found
 
-    def read(self, body: Body, head: Head, texts: LabelledBatches) -> np.ndarray:
-        """Logits (N, labels) of all texts, before any temperature."""
-        found = np.zeros((len(texts.starts), head.config.answers), np.float32)
-        order = np.argsort(texts.sizes, kind="stable")
-        for at in range(0, len(order), ROWS):
-            rows = order[at : at + ROWS]
-            given = texts.take(rows).tensors(body.device)
-            with body.inference(given.tokens.numel()):
-                head.eval()
-                found[rows] = (
-                    self._logits(body, head, given.tokens, body.start(len(rows)))[0].float().cpu().numpy()
-                )
-        return found
 
-    def _logits(self, body: Body, head: Head | None, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        """Of every label (B, labels), after reading tokens (B, T)."""
-        assert head is not None
-        hidden, state = body.read(tokens, state)  # (B, T, D)
-        return head(hidden, tokens != PAD), state
+def names(codecs: Mapping[str, Codec]) -> list[str]:
+    """All labels, in the order of probabilities."""
+    codec = codecs[LABEL]
+    return codec.tokens(range(FIRST, codec.size))
 
 
 def targets(part: Part) -> np.ndarray:

@@ -95,7 +95,7 @@ class Masked(Task):
     def validate(self, body: Body, head: Head | None, part: Part, batches: Batches, most: int) -> float:
         return mean_loss(self, body, head, batches, most)
 
-    def judge(self, body: Body, head: Head | None, part: Part) -> Figures:
+    def judge(self, body: Body, head: Head | None, part: Part, codecs: Mapping[str, Codec]) -> Figures:
         """Pseudo-figures: every symbol masked in turn, of a large part those of a sample."""
         if not isinstance(body, LanguageModel):
             raise ModelError(f"A {body.family} predicts no symbols.")

@@ -50,7 +50,7 @@ class Next(Task):
         assert isinstance(body, LanguageModel)
         return score_ids(body, subsample(part[TEXT].ids, most)).bits_per_symbol * math.log(2.0)
 
-    def judge(self, body: Body, head: Head | None, part: Part) -> Figures:
+    def judge(self, body: Body, head: Head | None, part: Part, codecs: Mapping[str, Codec]) -> Figures:
         assert isinstance(body, LanguageModel)
         corpus = part[TEXT]
         return Figures(score_ids(body, corpus.ids, corpus.bytes, corpus.unknown).figures())

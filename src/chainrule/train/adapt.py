@@ -30,27 +30,26 @@ from chainrule.models.mix import Mix, best_weights
 from chainrule.symbols import BOS, UNK
 from chainrule.tasks.base import Task
 from chainrule.train.config import FitConfig
-from chainrule.train.fit import Outcome, Place, card_of, finished, learn, refits, renamed, settings_of
+from chainrule.train.fit import (
+    Asked,
+    Outcome,
+    Place,
+    card_of,
+    finished,
+    judging_threads,
+    learn,
+    refits,
+    renamed,
+    settings_of,
+)
 from chainrule.train.refit import first_half, recount, refit_facts
 from chainrule.train.start import Start
 
 SLOWER = 0.3  # the learning rate, as a part of that the model was trained with
 CAREFUL = 1e-4  # the learning rate where that is not known
+STACKS = ("layers", "blocks", "rightward.layers", "leftward.layers")  # what families call their layers
 # Settings of a model that say how it is trained, not what it is.
 FREE = ("dropout", "embedding_dropout", "weight_drop", "dropout_kind", "sampled_softmax", "bf16", "memory")
-
-
-@dataclass(frozen=True)
-class Asked:
-    """The new data, text like the old, and what was said of model, task and codec."""
-
-    data: Data
-    valid: Data | None
-    test: Data | None
-    old: Data | None
-    model: str | None
-    task: str | None
-    codec: str | None
 
 
 @dataclass(frozen=True)
@@ -121,15 +120,18 @@ def adapt(given: str | Path | Bundle, asked: Asked, options: Mapping[str, Any], 
     prepared = encoded(data, codecs)
     _check_known(task, prepared)
     old = old_text(origin, asked.old, task)
-    place = place.judging(task, prepared.valid, prepared.test, old.part(codecs))
-    new = data.test or data.valid
-    earlier = {"old text": old.figures(before, task), "new text": HeldText(new).figures(before, task)}
+    twice = (prepared.test or prepared.valid, old.part(codecs))  # judged before and after
+    place = place.judging(task, prepared.valid, prepared.test, *twice, twice[1])
     learnt = _train
     if isinstance(before.body, CountingModel):
         learnt = _add_counts if config.merge == "counts" else _interpolate
     adapted = learnt(origin, prepared, task, options, place)
     figures = adapted.card["figures"]
-    later = {"old text": old.figures(adapted, task), "new text": figures.get("test") or figures.get("valid")}
+    with judging_threads(adapted.card):  # as many as training found best
+        new = HeldText(data.test or data.valid).figures(before, task)
+        earlier = {"old text": old.figures(before, task), "new text": new}
+        later = {"old text": old.figures(adapted, task)}
+    later |= {"new text": figures.get("test") or figures.get("valid")}
     told = {name: {"before": earlier[name], "after": later[name]} for name in earlier if earlier[name]}
     return replace(adapted, card=_card(adapted, origin, prepared, old.note, told))
 
@@ -198,7 +200,9 @@ class HeldText:
     def figures(self, bundle: Bundle, task: Task) -> dict[str, float] | None:
         """How well a model does on it."""
         part = self.part(bundle.codecs)
-        return None if part is None else dict(task.judge(bundle.body, bundle.head, part).values)
+        return (
+            None if part is None else dict(task.judge(bundle.body, bundle.head, part, bundle.codecs).values)
+        )
 
 
 def old_text(origin: Origin, given: Data | None, task: Task) -> HeldText:
@@ -263,7 +267,7 @@ def frozen(body: Any, layers: int | None) -> dict[str, float]:
     if layers > there:
         raise ConfigError(f"--unfreeze {layers}: the model has {there} layers.")
     first = range(there - layers)
-    inner = [f"body.{name}.{number}.*" for name in ("layers", "blocks") for number in first]
+    inner = [f"body.{name}.{number}.*" for name in STACKS for number in first]
     tables = [
         "body.positions.*",
         "body.segments.*",

@@ -20,20 +20,21 @@ from chainrule.data.columns import Data
 from chainrule.data.corpus import Part
 from chainrule.data.dataset import Prepared, prepare
 from chainrule.data.roles import Role
-from chainrule.data.rows import LABEL, TEXT, main_of
+from chainrule.data.rows import TEXT, main_of
 from chainrule.data.sources import ReadConfig
 from chainrule.errors import ConfigError
 from chainrule.models.base import Body, CountingModel, LanguageModel
-from chainrule.models.readers import CountingReader
+from chainrule.models.readers import ArrayLearner, CountingReader
 from chainrule.models.registry import families, family
 from chainrule.progress import Progress
 from chainrule.progress import progress as shown
 from chainrule.tasks.base import Task, tasks
 from chainrule.tasks.base import task as task_named
-from chainrule.tasks.supervised import Supervised
+from chainrule.tasks.supervised import Supervised, Teaching
 from chainrule.train.budget import Timing
 from chainrule.train.checkpoint import clear_run
 from chainrule.train.config import FitConfig, TrainConfig
+from chainrule.train.guess import guessed_task
 from chainrule.train.refit import Twin, first_half, recount, refit_facts, reread, retrain
 from chainrule.train.shared import SharedCodecs
 from chainrule.train.start import Start
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from chainrule.heads.base import Head
 
 USUAL = "ngram"
-USUAL_READER = "bag"  # where there are labels
 
 
 def fit(
@@ -68,48 +68,67 @@ def fit(
     `options` are settings of the family (`order=5`), of the task (`mask_prob=0.15`), of the codec (`vocab="10k"`), of
     reading (`column="text"`) and, for models that learn by gradient, of training (`budget="10m"`). Such a training
     keeps its checkpoints in the folder `run`, and continues from there with `resume`; a run that is there already is
-    replaced with `force` only. Names of other tools are
-    understood: `model="LSTM"`, and with a warning `learning_rate=0.001`. A budget counts from this call, or as `timing`
-    says, until the model is trained and judged.
+    replaced with `force` only. Names of other tools are understood: `model="LSTM"`, and with a warning
+    `learning_rate=0.001`. A budget counts from this call, or as `timing` says, until the model is trained and judged.
 
     Counting models are then fitted once more on everything, held-out parts included; `refit` says yes or no for any
     family. With `init_from`, a saved model or its folder, that model is fine-tuned; `old` are data like those it was
     trained on, to see what it forgets. The codec of `codec_from`, another model, is shared: both can be mixed.
     """
     place = Place(run, resume, progress, timing or Timing())
-    model = model and our_spelling(model, families())
-    codec, task = codec and our_spelling(codec, codecs()), task and our_spelling(task, tasks())
-    if codec_from is not None and (codec is not None or init_from is not None):
-        other = "--codec" if codec is not None else "--from"
-        raise ConfigError(f"{other} says which codec to take, and --codec-from too: give one of them.")
-    task = task or guessed_task(options, data)
-    if init_from is not None and task and task_named(task).labels:
+    asked = Asked(data, valid, test, old, model, task, codec).understood(options)
+    _check_origins(asked, codec_from, init_from)
+    clear_run(run, resume, force)
+    if init_from is not None and asked.supervised:
         from chainrule.train.transfer import transfer
 
-        clear_run(run, resume, force)
-        return transfer(init_from, (data, valid, test), task, options, place)
+        return transfer(init_from, asked, options, place)
     if init_from is not None:
-        from chainrule.train.adapt import Asked, adapt
+        from chainrule.train.adapt import adapt
 
-        clear_run(run, resume, force)
-        return adapt(init_from, Asked(data, valid, test, old, model, task, codec), options, place)
-    if old is not None:
+        return adapt(init_from, asked, options, place)
+    shared = None if codec_from is None else SharedCodecs.of(codec_from)
+    return _fit(asked, shared.prepare if shared else partial(prepare, codec=asked.codec), options, place)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is to be learnt from: the data, text like the old, and what was said of model, task and codec."""
+
+    data: Data
+    valid: Data | None
+    test: Data | None
+    old: Data | None
+    model: str | None
+    task: str | None
+    codec: str | None
+
+    def understood(self, options: Mapping[str, Any]) -> Asked:
+        """With names of other tools as ours, and with the task that the columns tell."""
+        model = self.model and our_spelling(self.model, families())
+        codec = self.codec and our_spelling(self.codec, codecs())
+        task = self.task and our_spelling(self.task, tasks())
+        return replace(self, model=model, codec=codec, task=task or guessed_task(options, self.data))
+
+    @property
+    def supervised(self) -> bool:
+        """Whether a head is to answer."""
+        return self.task is not None and issubclass(task_named(self.task), Supervised)
+
+
+def _check_origins(asked: Asked, codec_from: object, init_from: object) -> None:
+    """Refuse two answers to one question, and old text that nothing is compared with."""
+    if codec_from is not None and (asked.codec is not None or init_from is not None):
+        other = "--codec" if asked.codec is not None else "--from"
+        raise ConfigError(f"{other} says which codec to take, and --codec-from too: give one of them.")
+    if asked.old is not None and init_from is None:
         raise ConfigError("Old text shows what a fine-tuned model forgets: add --from MODEL.")
-    clear_run(run, resume, force)
-    preparing = partial(prepare, codec=codec) if codec_from is None else SharedCodecs.of(codec_from).prepare
-    return _fit(data, valid, test, model or usual_model(task), task, preparing, options, place)
-
-
-def guessed_task(options: Mapping[str, Any], data: Data | None = None) -> str | None:
-    """What the columns are for, where no task is named: a label is to be predicted."""
-    labelled = any(name == LABEL or name.startswith(f"{LABEL}.") for name in options)
-    both = isinstance(data, Mapping) and set(data) == {TEXT, LABEL}
-    return "classify" if labelled or both else None
 
 
 def usual_model(task: str | None) -> str:
     """The family for a task, if none is named."""
-    return USUAL_READER if task and task_named(task).labels else USUAL
+    kind = task_named(task) if task else None
+    return kind.default_model if kind and issubclass(kind, Supervised) else USUAL
 
 
 @dataclass(frozen=True)
@@ -128,33 +147,34 @@ class Place:
 
 
 def _fit(
-    data: Data,
-    valid: Data | None,
-    test: Data | None,
-    model: str,
-    task: str | None,
-    preparing: Callable[..., Prepared],
-    options: Mapping[str, Any],
-    place: Place,
+    asked: Asked, preparing: Callable[..., Prepared], options: Mapping[str, Any], place: Place
 ) -> Bundle:
     """From scratch."""
-    known = list(settings_of(model, task).values())
+    model = asked.model or usual_model(asked.task)
+    known = list(settings_of(model, asked.task).values())
     options = renamed(options, known)
-    asked = ask(model, task, options)
-    prepared = preparing(data, valid, test, options=options, roles=_roles(model, asked), allowed=known)
+    task = ask(model, asked.task, options)
+    parts = (asked.data, asked.valid, asked.test)
+    roles = _roles(model, task)
+    prepared = preparing(*parts, options=options, roles=roles, allowed=known, divide=task.divides)
+    settings: Any = family(model).Config.from_values(share(options, family(model).Config))
+    prepared = prepared.spelled_out() if settings.word_letters else prepared
     again = refits(model, prepared, options)
-    place = place.judging(asked, prepared.valid, prepared.test)
+    place = place.judging(task, prepared.valid, prepared.test)
     gradient = family(model).learner == "gradient"
     if again and gradient:
         options = first_half(options, place.run, place.resume)
-    found = learn(model, asked, prepared, options, place.run, place.resume, place.progress, place.timing)
-    return finished(asked, found, prepared, place, again)
+    found = learn(model, task, prepared, options, place.run, place.resume, place.progress, place.timing)
+    return finished(task, found, prepared, place, again)
 
 
 def _roles(model: str, task: Task) -> list[Role]:
     """The columns a task reads, its main one with the codec the family likes."""
-    main = main_of(role.name for role in task.roles())
-    return [replace(one, prefers=family(model).codec if one.name == main else None) for one in task.roles()]
+    main, kind = main_of(role.name for role in task.roles()), family(model)
+    return [
+        replace(one, prefers=kind.codec, usual=kind.codec_settings) if one.name == main else one
+        for one in task.roles()
+    ]
 
 
 def refits(model: str, prepared: Prepared, options: Mapping[str, Any]) -> bool:
@@ -169,7 +189,7 @@ def finished(
 ) -> Bundle:
     """What was learnt, calibrated, judged and, if wanted, fitted `again` on everything."""
     if isinstance(task, Supervised) and found.head is not None:
-        found = replace(found, head=task.calibrated(found.body, found.head, prepared.valid))
+        found = replace(found, head=task.calibrated(found.body, found.head, prepared.valid, prepared.codecs))
     card = card_of(task, found, prepared)
     if not again:
         return Bundle(prepared.codecs, found.body, task, found.head, card)
@@ -177,13 +197,13 @@ def finished(
     told = card | refit_facts(card, prepared, whole)
     if isinstance(found.body, CountingModel):
         return Bundle(prepared.codecs, recount(found.body, whole, place.progress), task, None, told)
-    if isinstance(found.body, CountingReader):
+    if isinstance(found.body, ArrayLearner):
         counted = reread(found.body, task, whole, place.progress)
         return Bundle(prepared.codecs, counted, task, found.head, told)
     twin = Twin(found.body, task, found.facts, start)
     body, head = retrain(twin, whole, place.progress, place.run, place.resume)
     if head is not None and found.head is not None:
-        head = head.calibrated(found.head.config.temperature)
+        head = head.calibrated_as(found.head)
     return Bundle(prepared.codecs, body, task, head, told)
 
 
@@ -195,9 +215,10 @@ def ask(model: str, task: str | None, options: Mapping[str, Any]) -> Task:
             f"A {model} is not trained: it is made of trained models, with `chainrule mix A B -o C`, "
             "which takes --neural-cache and --dynamic."
         )
-    if kind.learner == "count" and task not in (None, kind.task):
+    able = kind.tasks if issubclass(kind, CountingReader) else (kind.task,)
+    if kind.learner == "count" and task not in (None, *able):
         raise ConfigError(
-            f"A {model} is made by counting, for the task {kind.task!r} alone, not for {task!r}."
+            f"A {model} is made by counting, for {' and '.join(map(repr, able))}, not for {task!r}."
         )
     wanted = task_named(task or kind.task)
     if wanted.predicts and not issubclass(kind, LanguageModel):
@@ -255,7 +276,7 @@ def learn(
     if kind.learner == "gradient":
         place = Place(run, resume, progress, timing or Timing())
         return _train(kind, start.model if start else told, task, prepared, options, place, start)
-    if issubclass(kind, CountingReader):
+    if issubclass(kind, ArrayLearner):
         return _read(kind, told, task, prepared, progress)
     valid = prepared.valid[TEXT].ids if prepared.valid else None
     learnt = kind.learn(told, prepared.train[TEXT].ids, progress, valid)
@@ -264,7 +285,7 @@ def learn(
 
 def _read(kind: Any, told: Any, task: Task, prepared: Prepared, progress: Progress) -> Outcome:
     """A reader made by counting, and its head."""
-    assert isinstance(task, Supervised)
+    assert isinstance(task, Teaching)
     valid = task.examples(prepared.valid, prepared.codecs) if prepared.valid else None
     body = kind.learn(told, task.examples(prepared.train, prepared.codecs), progress, valid)
     return Outcome(body, task.head(body, prepared.codecs, 0), body.notes, {})
@@ -282,7 +303,7 @@ def settings_of(model: str, task: str | None = None) -> dict[str, type[Config]]:
     """What a user may set: of the model, and of the task and the training if it learns by gradient."""
     kind = family(model)
     if kind.learner != "gradient":
-        reads = {"task": task_named(kind.task)} if issubclass(kind, CountingReader) else {}
+        reads = {"task": task_named(task or kind.task)} if issubclass(kind, ArrayLearner) else {}
         return {"model": kind.Config} | reads | ({"fitting": FitConfig} if kind.learner else {})
     asked = task_named(task or kind.task)
     return {"model": kind.Config, "task": asked, "training": TrainConfig, "fitting": FitConfig}
@@ -309,21 +330,23 @@ def _train(
     return Outcome(found.body, found.head, found.notes, found.facts)
 
 
-def _threads(found: Outcome) -> AbstractContextManager[None]:
+def judging_threads(facts: Mapping[str, Any]) -> AbstractContextManager[None]:
     """Judging has as many as training found best: beside other programs, two can be many times slower than one."""
-    if "training" not in found.facts:
+    if "training" not in facts:
         return nullcontext()
     from chainrule.nn.threads import in_threads
 
-    return in_threads(found.facts["training"]["threads"])
+    return in_threads(facts["training"]["threads"])
 
 
 def card_of(task: Task, found: Outcome, prepared: Prepared) -> dict[str, Any]:
     """Where the model comes from and how good it is."""
     parts = {"valid": prepared.valid, "test": prepared.test}
-    with _threads(found):
+    with judging_threads(found.facts):
         judged = {
-            name: task.judge(found.body, found.head, part) for name, part in parts.items() if part is not None
+            name: task.judge(found.body, found.head, part, prepared.codecs)
+            for name, part in parts.items()
+            if part is not None
         }
     remarks = [f"{name}: {note}" for name, figures in judged.items() for note in figures.notes]
     main = prepared.train.main

@@ -23,7 +23,9 @@ from chainrule.nn.threads import in_threads
 from chainrule.progress import Progress, Step
 from chainrule.runtime import blocks_kept
 from chainrule.store.files import locked
+from chainrule.symbols import FIRST
 from chainrule.tasks.base import BatchSize, Task
+from chainrule.tasks.supervised import Supervised
 from chainrule.train.board import TensorBoardWriter
 from chainrule.train.budget import Timing
 from chainrule.train.checkpoint import FILE
@@ -94,7 +96,8 @@ def _learn(run: Run, asked: Settings, prepared: Prepared, progress: Progress) ->
     facts |= {"epochs": trainer.epochs, "stopped_early": trainer.at.step < trainer.plan.steps}
     told = {"training": facts, "settings": settled.train.values(), "history": trainer.at.history}
     told |= {"losses": trainer.at.losses.lines()}
-    found = reason(facts, _unigram(run.task, prepared))
+    simplest = "a unigram" if run.task.predicts else "the shares of the labels (majority)"
+    found = reason(facts, _unigram(run.task, prepared), simplest, run.task.loss_unit)
     notes = [settled.chosen, trainer.length, found and f"unfinished: {found}"]
     return Learnt(
         trainer.body,
@@ -105,10 +108,18 @@ def _learn(run: Run, asked: Settings, prepared: Prepared, progress: Progress) ->
 
 
 def _unigram(task: Task, prepared: Prepared) -> float:
-    """Nats of the validation part that every model of symbols should beat; infinite where there is no such thing."""
-    if prepared.valid is None or task.predicts is None:
+    """Nats of the validation part that every model should beat, of symbols or of labels, from their counts alone;
+    infinite where there is no such thing.
+    """
+    role = task.predicts
+    if isinstance(task, Supervised) and not task.answers_numbers:
+        role = task.answers_role
+    if prepared.valid is None or role is None:
         return math.inf
-    return unigram_nats(prepared.train[task.predicts].ids, prepared.valid[task.predicts].ids)
+    train, valid = prepared.train[role].ids, prepared.valid[role].ids
+    if task.predicts is None:  # labels alone are asked for
+        train, valid = train[train >= FIRST], valid[valid >= FIRST]
+    return unigram_nats(train, valid) if len(valid) else math.inf
 
 
 def _made(
@@ -120,7 +131,7 @@ def _made(
     )
     if size.rows < group.size:
         raise ConfigError(f"{group.size} processes share a batch: give --batch-size {group.size} or more.")
-    body = _body(run, settled)
+    body = _spelled(_body(run, settled), run.task, prepared)
     if isinstance(body, NeuralLanguageModel) and run.task.predicts:
         body.set_unigram_counts(prepared.train[run.task.predicts].ids)
     network = Network(run.task, body, run.task.head(body, prepared.codecs, settled.train.seed))
@@ -141,6 +152,14 @@ def _body(run: Run, settled: Settings) -> Neural:
     if run.start is None:
         return run.kind.seeded(settled.model, settled.train.seed)
     return run.kind.from_arrays(settled.model, run.start.weights)
+
+
+def _spelled(body: Neural, task: Task, prepared: Prepared) -> Neural:
+    """One that reads letters is told how the words are spelled, those outside the vocabulary, too."""
+    letters, codec = body.config.word_letters, prepared.codecs[task.body_role(prepared.codecs)]
+    if not letters:
+        return body
+    return body.respelled(codec.spellings(letters), (prepared.words or codec).spellings(letters, codec.size))
 
 
 @contextmanager

@@ -14,10 +14,10 @@ from chainrule.data.dataset import Prepared
 from chainrule.data.rows import TEXT
 from chainrule.errors import BundleError
 from chainrule.models.base import Body, CountingModel
-from chainrule.models.readers import CountingReader
+from chainrule.models.readers import ArrayLearner
 from chainrule.progress import Progress
 from chainrule.tasks.base import Task
-from chainrule.tasks.supervised import Supervised
+from chainrule.tasks.supervised import Teaching
 from chainrule.train.config import LENGTHS, TrainConfig
 from chainrule.train.start import Start
 
@@ -58,9 +58,9 @@ def recount(model: CountingModel, whole: Prepared, progress: Progress) -> Counti
     return type(model).learn(model.config, whole.train[TEXT].ids, progress)
 
 
-def reread(model: CountingReader, task: Task, whole: Prepared, progress: Progress) -> CountingReader:
+def reread(model: ArrayLearner, task: Task, whole: Prepared, progress: Progress) -> ArrayLearner:
     """The same for a reader, which learns from labels, too."""
-    assert isinstance(task, Supervised)
+    assert isinstance(task, Teaching)
     return type(model).learn(model.config, task.examples(whole.train, whole.codecs), progress)
 
 

@@ -40,11 +40,12 @@ class SharedCodecs:
         roles: Sequence[Role],
         options: Mapping[str, Any],
         allowed: Sequence[type[Config]],
+        divide: bool = True,
     ) -> Prepared:
         """Data as ids of these codecs, which have learnt already: their settings stay."""
         self._check(roles, options)
         named = [replace(role, codec=self.codecs[role.name].name) for role in roles]
-        data = open_data(given, valid, test, roles=named, options=options, allowed=allowed)
+        data = open_data(given, valid, test, roles=named, options=options, allowed=allowed, divide=divide)
         told = replace(data, why=dict.fromkeys(data.roles, f"that of {self.name}"))
         return encoded(told, {role.name: self.codecs[role.name] for role in roles})
 

@@ -12,7 +12,25 @@ from chainrule.nn.threads import Choice, most_threads
 from chainrule.train.network import Network
 
 TRIES, SLOWER = 3, 2.0  # times a number of threads is tried, unless it is so many times slower
+WAITS, WAITED = (
+    40,
+    1 << 17,
+)  # sums that show how long threads wait for each other, and of how many values each
+DISTURBED = 8.0  # such sums so many times slower with several threads: another program has the cores
 PATIENCE = 50.0  # a step that tries the other number teaches nothing, so it may take a fiftieth of the time
+
+
+def waiting(number: int) -> float:
+    """Seconds of some small sums in so many threads, which wait for each other after each of them."""
+    before, values = torch.get_num_threads(), torch.zeros(WAITED)
+    torch.set_num_threads(number)
+    values.add_(1.0)  # threads are woken up
+    began = time.perf_counter()
+    for _ in range(WAITS):
+        values.add_(1.0)
+    taken = time.perf_counter() - began
+    torch.set_num_threads(before)
+    return taken
 
 
 @dataclass
@@ -29,7 +47,10 @@ class StepThreads:
         found = cls(network, batches.batch(0, 0), Choice(most_threads(), patience=PATIENCE))
         most, pace = found.choice.most, found.choice.pace
         alone = together = min(found._seconds(1) for _ in range(TRIES))
-        if most > 1:
+        disturbed = waiting(most) / waiting(1) if most > 1 else 1.0
+        if disturbed > DISTURBED:  # a step would wait as often, and take seconds
+            together = found.choice.price = alone * disturbed
+        elif most > 1:
             together = found.choice.price = found._seconds(most)
             if together < SLOWER * alone:  # else one try took long enough
                 together = min(together, *(found._seconds(most) for _ in range(TRIES - 1)))

@@ -19,22 +19,17 @@ from chainrule.errors import ModelError
 from chainrule.models.base import Body
 from chainrule.tasks.base import Task
 from chainrule.train.config import FitConfig
-from chainrule.train.fit import Place, ask, finished, learn, refits, renamed, settings_of
+from chainrule.train.fit import Asked, Place, ask, finished, learn, refits, renamed, settings_of
 from chainrule.train.refit import first_half
 from chainrule.train.start import Start
 
-SCALES = {"frozen": {"body.*": 0.0}, "tuned": {"body.*": 0.3}}  # of the learning rate
+MIX = {"body.mix.*": 1.0}  # the weights of layers, which are learnt for every task
+SCALES = {"frozen": {"body.*": 0.0} | MIX, "tuned": {"body.*": 0.3} | MIX}  # of the learning rate
 USUAL = "tuned"
 
 
-def transfer(
-    given: str | Path | Bundle,
-    parts: tuple[Data, Data | None, Data | None],
-    task: str,
-    options: Any,
-    place: Place,
-) -> Bundle:
-    """Train a head for `task` on the body of a trained model, which may be tuned with it."""
+def transfer(given: str | Path | Bundle, wanted: Asked, options: Mapping[str, Any], place: Place) -> Bundle:
+    """Train a head for the task that is asked for on the body of a trained model, which may be tuned with it."""
     origin = given if isinstance(given, Bundle) else load(given)
     name = "the given model" if isinstance(given, Bundle) else str(given)
     if origin.body.learner != "gradient" or not origin.body.width:
@@ -43,10 +38,11 @@ def transfer(
             "gradient, such as lstm, gpt or bert."
         )
     family = origin.body.family
-    known = list(settings_of(family, task).values())
+    known = list(settings_of(family, wanted.task).values())
     options = renamed(options, known)
     way = FitConfig.from_values(share(options, FitConfig)).transfer or USUAL
-    asked = ask(family, task, {key: one for key, one in options.items() if key != "transfer"})
+    asked = ask(family, wanted.task, {key: one for key, one in options.items() if key != "transfer"})
+    parts = (wanted.data, wanted.valid, wanted.test)
     prepared = _prepared(origin, name, asked, parts, options, known)
     again = refits(family, prepared, options)
     place = place.judging(asked, prepared.valid, prepared.test)
@@ -78,7 +74,9 @@ def _prepared(
     roles = [replace(one, codec=origin.codec.name) if one.name == main else one for one in task.roles()]
     data = open_data(*parts, roles=roles, options=options, allowed=known)
     data = replace(data, why={**data.why, main: f"that of {name}"})
-    return encoded(data, {**learn_codecs(data), main: origin.codec})
+    others = replace(data, roles={name: role for name, role in data.roles.items() if name != main})
+    found = encoded(data, {main: origin.codec, **learn_codecs(others)})
+    return found.spelled_out() if origin.body.config.word_letters else found
 
 
 def _start(body: Body, way: str) -> Start:
@@ -87,6 +85,5 @@ def _start(body: Body, way: str) -> Start:
     kind: Any = type(body)
     if hasattr(config, "softmax"):
         config = replace(config, softmax=False)
-    wanted = kind.seeded(config, 0).arrays().keys()
-    weights = {key: one for key, one in body.arrays().items() if key in wanted}
-    return Start(config, weights, SCALES.get(way, {}))
+    fresh, own = kind.seeded(config, 0).arrays(), body.arrays()
+    return Start(config, {key: own.get(key, one) for key, one in fresh.items()}, SCALES.get(way, {}))

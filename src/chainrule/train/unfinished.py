@@ -19,14 +19,19 @@ def unfinished(card: Mapping[str, Any]) -> str | None:
     return found
 
 
-def reason(training: Mapping[str, Any], unigram: float) -> str | None:
-    """A sentence from the facts of a training, and the nats a `unigram` has on the validation part."""
+def reason(
+    training: Mapping[str, Any],
+    unigram: float,
+    simplest: str = "a unigram",
+    unit: str = "nats per symbol",
+) -> str | None:
+    """A sentence from the facts of a training, and the nats the `simplest` model has on the validation part."""
     steps, planned, best = training["steps"], training["planned"], training["best"]
     if steps < FEW * planned:
         return f"{steps:,} of {planned:,} planned steps were made; give it more time"
     if not best < unigram:
-        told = f"{best:.3f} against {unigram:.3f} nats per symbol"
-        return f"no better than a unigram ({told}); give it more time"
+        told = f"{best:.3f} against {unigram:.3f} {unit}"
+        return f"no better than {simplest} ({told}); give it more time"
     return None
 
 

@@ -48,7 +48,7 @@ def check(
     parts = open_data(data, valid, test, roles=roles, codec=codec, options=options)
     codecs = learn_codecs(parts)
     facts, main = examine(parts, codecs), codecs[parts.main]
-    return Checked(main, parts.why[parts.main], parts.source.notes, facts, _forecast(facts, main.size))
+    return Checked(main, parts.why[parts.main], parts.notes, facts, _forecast(facts, main.size))
 
 
 def _forecast(facts: Check, vocab_size: int) -> dict[str, CostForecast]:

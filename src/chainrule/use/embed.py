@@ -12,6 +12,7 @@ from chainrule.errors import ConfigError, ModelError
 from chainrule.models.base import BATCH, Body
 from chainrule.models.windows import in_batches, sequences
 from chainrule.symbols import PAD
+from chainrule.use.spelled import knowing
 from chainrule.use.text import typed_texts
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def embed(
     """
     if pooling not in POOLINGS:
         raise ConfigError(f"Vectors are pooled by {', '.join(POOLINGS)}, not by {pooling!r}.")
-    given, rows = _encoded(bundle, texts)
+    given, rows, bundle = _encoded(bundle, texts)
     found = {at: _pooled(one, pooling) for at, one in _read(bundle.body, rows)}
     return [Embedding(text, _unit(found[at]) if normalise else found[at]) for at, text in enumerate(given)]
 
@@ -66,20 +67,22 @@ def stacked(found: Sequence[Embedding]) -> np.ndarray:
 
 def embed_symbols(bundle: Bundle, texts: str | Iterable[str]) -> list[SymbolEmbeddings]:
     """For each text its symbols, BOS and EOS included, and their vectors."""
-    given, rows = _encoded(bundle, texts)
+    given, rows, bundle = _encoded(bundle, texts)
     found = dict(_read(bundle.body, rows))
     symbols = (tuple(bundle.codec.tokens(row)) for row in rows)
     named = enumerate(zip(given, symbols, strict=True))
     return [SymbolEmbeddings(text, own, found[at]) for at, (text, own) in named]
 
 
-def _encoded(bundle: Bundle, texts: str | Iterable[str]) -> tuple[list[str], list[np.ndarray]]:
-    """The texts, of which one alone may come, and the ids of each as far as the model can hold them."""
+def _encoded(bundle: Bundle, texts: str | Iterable[str]) -> tuple[list[str], list[np.ndarray], Bundle]:
+    """The texts, of which one alone may come, the ids of each as far as the model can hold them, and who reads them."""
     given = [texts] if isinstance(texts, str) else list(texts)
-    ids = bundle.codec.encode(typed_texts(bundle.codec, given)).ids
+    typed = typed_texts(bundle.codec, given)
+    bundle = knowing(bundle, lambda: [typed])
+    ids = bundle.codec.encode(typed).ids
     starts, lengths = sequences(ids)
     ends = starts + np.minimum(lengths, bundle.body.context or lengths)
-    return given, [ids[start:end] for start, end in zip(starts, ends, strict=True)]
+    return given, [ids[start:end] for start, end in zip(starts, ends, strict=True)], bundle
 
 
 def _read(body: Body, rows: Sequence[np.ndarray]) -> Iterator[tuple[int, np.ndarray]]:

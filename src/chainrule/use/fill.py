@@ -10,6 +10,7 @@ from chainrule.codecs.base import Codec
 from chainrule.errors import ConfigError, ModelError
 from chainrule.models.base import LanguageModel
 from chainrule.symbols import BOS, EOS, FIRST, MASK
+from chainrule.use.spelled import knowing
 from chainrule.use.text import encodable, shown, text_of
 
 if TYPE_CHECKING:
@@ -46,16 +47,18 @@ class Filled:
 
 def fill(bundle: Bundle, text: str, k: int = 5) -> Filled:
     """For every `[MASK]` of the text the `k` best guesses, each mask by itself, best first."""
+    given = text_of(text)
+    bundle = knowing(bundle, lambda: [encodable([given.replace(MASKED, " ")])])
     codec, model = bundle.codec, bundle.model
     if model.reads != "both":
         raise ModelError(
             f"A {model.family} reads from left to right and fills no masks. Fit a bert, or use complete."
         )
-    ids = with_masks(codec, text_of(text))
+    ids = with_masks(codec, given)
     if model.context is not None and len(ids) > model.context:
         raise ModelError(f"The text has {len(ids)} symbols, and the model holds {model.context}. Shorten it.")
     chances = _chances(model, bundle.codec, ids)  # (masks, V)
-    best = chances.topk(min(k, codec.size - len({*range(FIRST), *codec.unwritten})), -1)
+    best = chances.topk(min(k, chances.shape[1] - len({*range(FIRST), *codec.unwritten})), -1)
     favourites = best.indices[:, 0].tolist()
     rows = enumerate(zip(best.indices.tolist(), best.values.tolist(), strict=True))
     return Filled(

@@ -13,6 +13,7 @@ from chainrule.use.score import SequenceScore, opened, results_of
 
 if TYPE_CHECKING:
     from chainrule.bundle import Bundle
+    from chainrule.data.decimals import Decimals
     from chainrule.data.sources import Given, Source
 
 BASES = {"2": 2.0, "10": 10.0, "e": math.e}
@@ -122,23 +123,28 @@ def _candidates(
         for place, scored in enumerate(results_of(bundle, texts, first)):
             row = {role: column[place] for role, column in cells.items()}
             told = replace(scored, id=row.get("id"))
-            yield row.get("group"), _candidate(told, row, source.name, config)
+            yield row.get("group"), _candidate(told, row, source, config)
         first += len(texts)
 
 
-def _candidate(scored: SequenceScore, row: Mapping[str, str], source: str, config: NbestConfig) -> Candidate:
+def _candidate(
+    scored: SequenceScore, row: Mapping[str, str], source: Source, config: NbestConfig
+) -> Candidate:
     weights = config.weights()
-    scores = {name: _number(row[name], name, f"{source}, row {scored.row:,}") for name in weights}
+    where, decimals = f"{source.name}, row {scored.row:,}", source.config.decimals
+    scores = {name: _number(row[name], name, where, decimals) for name in weights}
     own = scored.log2prob * math.log(2.0) / math.log(BASES[config.log_base])
     lm, weighted = config.lm_weight * own, {name: weight * scores[name] for name, weight in weights.items()}
     return Candidate(scored, scores, lm, weighted, lm + sum(weighted.values()))
 
 
-def _number(cell: str, name: str, where: str) -> float:
+def _number(cell: str, name: str, where: str, decimals: Decimals) -> float:
     try:
-        return float(cell)
+        return decimals.number(cell)
     except ValueError:
+        from chainrule.data.decimals import advice
+
         raise DataError(
-            f"{where}: a number was expected in column {name!r}, not {cell!r:.40}. Repair it, or leave such rows out: "
-            f"--where {f'{name} != {cell}'!r:.60}"
+            f"{where}: a number was expected in column {name!r}, not {cell!r:.40}. {advice(cell)}"
+            f"Repair it, or leave such rows out: --where {f'{name} != {cell}'!r:.60}"
         ) from None

@@ -26,9 +26,11 @@ DEEP = 12.0  # bits of the darkest background
 def forecast_picture(found: Forecasts) -> Picture:
     """One chart, or those of the first series one below another."""
     charts = [_forecast_chart(one) for one in found.each[:SERIES]]
-    return Picture(
-        "forecast", charts[0] if len(charts) == 1 else joined(*(tag("div", one) for one in charts))
-    )
+    if len(charts) == 1:
+        return Picture("forecast", charts[0])
+    more = f"The first {SERIES} of {len(found):,} series." if len(found) > SERIES else ""
+    rest = [tag("p", more)] if more else []
+    return Picture("forecast", joined(*(tag("div", one) for one in charts), *rest))
 
 
 def _forecast_chart(found: Forecast) -> Html:

@@ -1,77 +1,92 @@
-"""`predict`: the label of each text, with the probability of every label."""
+"""`predict`: the answer of a model to each example, as its task gives it: a label, a number, tags, a text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
 from chainrule.codecs.base import Texts
-from chainrule.data.corpus import Corpus
-from chainrule.data.labelled import LabelledBatches
-from chainrule.data.rows import LABEL
+from chainrule.data.corpus import Corpus, Part
 from chainrule.errors import ConfigError, ModelError
-from chainrule.symbols import FIRST, PAD
-from chainrule.tasks.classify import ROWS, Classify, probabilities
+from chainrule.tasks.supervised import Answer, Supervised
 from chainrule.use.score import opened
+from chainrule.use.spelled import knowing
 from chainrule.use.text import encodable, typed_texts
 
 if TYPE_CHECKING:
     from chainrule.bundle import Bundle
     from chainrule.data.numbered import Numbered
     from chainrule.data.sources import Given
+    from chainrule.heads.base import Head
+
+OF_CODECS = (
+    "raw",
+    "joined",
+    "gaps",
+    "whole",
+)  # of reading: as the codec needs it, where columns had different ones
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """The label of one text; a blank one has none."""
+    """The answer to one example; a blank one has none."""
 
-    label: str | None
-    probabilities: Mapping[str, float]  # of the most probable labels, best first
+    answer: Answer | None
     text: str = field(default="", repr=False)
     row: int = 1  # its number among those given, from 1
     id: str | None = None  # what the user calls it
+    empty: Mapping[str, Any] = field(default_factory=dict, repr=False)  # what scripts are told of a blank one
 
     @property
     def blank(self) -> bool:
         """Whether there was nothing to read."""
-        return self.label is None
+        return self.answer is None
+
+    @property
+    def label(self) -> str | None:
+        """The label, where labels are asked for."""
+        return getattr(self.answer, "label", None)
+
+    @property
+    def probabilities(self) -> Mapping[str, float]:
+        """Of the most probable labels, best first, where labels are asked for."""
+        return getattr(self.answer, "probabilities", {})
 
     @property
     def probability(self) -> float:
-        """That of the label."""
-        return next(iter(self.probabilities.values()), float("nan"))
+        """That of the label, or of the answer to a question."""
+        own: float = getattr(self.answer, "probability", float("nan"))
+        return next(iter(self.probabilities.values()), own)
+
+    @property
+    def span(self) -> str | None:
+        """The part of a passage, where answers to questions are asked for; empty: there is no answer."""
+        return getattr(self.answer, "answer", None)
+
+    @property
+    def value(self) -> float | None:
+        """The number, where numbers are asked for."""
+        return getattr(self.answer, "value", None)
+
+    @property
+    def tags(self) -> Sequence[str] | None:
+        """One for each symbol, where tags are asked for."""
+        return getattr(self.answer, "tags", None)
 
     def to_dict(self) -> dict[str, Any]:
         """For scripts."""
         named = {"row": self.row} | ({} if self.id is None else {"id": self.id})
-        said = {"blank": True} if self.blank else {}
-        return named | said | {"label": self.label, "probabilities": dict(self.probabilities)}
+        if self.answer is None:
+            return named | {"blank": True} | dict(self.empty)
+        return named | self.answer.to_dict()
 
 
-def labels_of(bundle: Bundle) -> list[str]:
-    """All labels, in the order of probabilities."""
-    classifier(bundle)
-    codec = bundle.codecs[LABEL]
-    return codec.tokens(range(FIRST, codec.size))
-
-
-def label_probabilities(bundle: Bundle, texts: Texts) -> np.ndarray:
-    """(texts, labels), each row sums to one."""
-    task, head = classifier(bundle)
-    encoded = bundle.codec.encode(texts)
-    corpus = Corpus(encoded.ids, len(texts), texts.bytes)
-    if not len(texts):
-        return np.empty((0, head.config.answers))
-    rows = LabelledBatches(corpus, np.full(len(texts), PAD), ROWS, bundle.body.context)
-    return probabilities(task.read(bundle.body, head, rows), head.config.temperature)
-
-
-def classifier(bundle: Bundle) -> tuple[Classify, Any]:
-    """Task and head of a model that predicts labels; others are refused."""
-    if not isinstance(bundle.task, Classify) or bundle.head is None:
+def predictor(bundle: Bundle) -> tuple[Supervised, Head]:
+    """Task and head of a model that answers; others are refused."""
+    if not isinstance(bundle.task, Supervised) or bundle.head is None:
         raise ModelError(
             f"This model's task is {bundle.task.name!r}: it predicts no labels. Fit one that does: "
             "chainrule fit DATA.csv --column text --label label -o OUT"
@@ -79,10 +94,37 @@ def classifier(bundle: Bundle) -> tuple[Classify, Any]:
     return bundle.task, bundle.head
 
 
+def part_of(bundle: Bundle, texts: Texts) -> Part:
+    """Examples to be answered, as ids."""
+    encoded = bundle.codec.encode(texts)
+    return Part({bundle.task.body_role(bundle.codecs): Corpus(encoded.ids, len(texts), texts.bytes)})
+
+
+def answers(bundle: Bundle, texts: Texts, top: int | None = None) -> Sequence[Answer]:
+    """One for each text."""
+    task, head = predictor(bundle)
+    if not len(texts):
+        return []
+    bundle = knowing(bundle, lambda: [texts])
+    return task.answers(bundle.body, head, part_of(bundle, texts), bundle.codecs, top)
+
+
+def check_single(bundle: Bundle) -> None:
+    """Refuse single texts where an example has several columns."""
+    task, _ = predictor(bundle)
+    if len(task.inputs()) > 1:
+        flags = " ".join(f"--{name} …" for name in task.inputs())
+        raise ConfigError(
+            f"The task {task.name!r} reads {' and '.join(task.inputs())}: give {flags}, or a table with these columns "
+            "with --file."
+        )
+
+
 def predict(bundle: Bundle, texts: Iterable[str], top: int | None = None) -> list[Prediction]:
     """One prediction for each text, in order."""
     from chainrule.data.numbered import parts
 
+    check_single(bundle)
     given = typed_texts(bundle.codec, texts)
     return [one for rows in parts(given, None, 1) for one in _predicted(bundle, rows, top)]
 
@@ -93,7 +135,14 @@ def predict_each(
     """One prediction for each row of data of any size, in order, as they are read; blank rows have one, too."""
     from chainrule.data.numbered import numbered
 
-    for rows in numbered(opened(bundle.codec, bundle.card.get("reading", {}), source, reading), id):
+    if len(predictor(bundle)[0].inputs()) > 1:
+        from chainrule.use.questions import predict_questions
+
+        yield from predict_questions(bundle, source, id=id, top=top, **reading)
+        return
+
+    usual = {name: value for name, value in bundle.card.get("reading", {}).items() if name not in OF_CODECS}
+    for rows in numbered(opened(bundle.codec, usual, source, reading), id):
         yield from _predicted(bundle, rows, top)
 
 
@@ -102,6 +151,7 @@ def predict_lines(bundle: Bundle, stream: BinaryIO, top: int | None = None) -> I
     from chainrule.data.arriving import arriving
     from chainrule.data.numbered import parts
 
+    check_single(bundle)
     first = 1
     for lines in arriving(stream):
         for rows in parts(encodable(lines), None, first):
@@ -112,16 +162,12 @@ def predict_lines(bundle: Bundle, stream: BinaryIO, top: int | None = None) -> I
 def _predicted(bundle: Bundle, rows: Numbered, top: int | None) -> Iterator[Prediction]:
     if top is not None and top < 1:
         raise ConfigError(f"--top must be at least 1, not {top}.")
-    labels, found = labels_of(bundle), iter(label_probabilities(bundle, rows.filled))
+    found = iter(answers(bundle, rows.filled, top))
     names = rows.ids or (None,) * len(rows.texts)
-    each = zip(rows.texts, rows.blank.tolist(), names, strict=True)
+    each = zip(rows.texts, np.asarray(rows.blank).tolist(), names, strict=True)
     for row, (text, blank, name) in enumerate(each, rows.first):
         if blank:
-            yield Prediction(None, {}, "", row, name)
+            yield Prediction(None, "", row, name, predictor(bundle)[0].blank)
             continue
-        chances = next(found)
-        best = np.argsort(-chances, kind="stable")[:top].tolist()
         shown = bundle.codec.to_shown(text.decode("utf-8", "backslashreplace"))
-        yield Prediction(
-            labels[best[0]], {labels[one]: float(chances[one]) for one in best}, shown, row, name
-        )
+        yield Prediction(next(found), shown, row, name)

@@ -237,9 +237,19 @@ def score_lines(bundle: Bundle, stream: BinaryIO) -> Iterator[SequenceScore]:
         return
     first = 1
     for lines in arriving(stream):
-        for rows in parts(encodable(lines), None, first):
-            yield from _results(bundle, rows)
+        for texts in _checked(encodable(lines), config, first):
+            for rows in parts(texts, None, first):
+                yield from _results(bundle, rows)
         first += len(lines)
+
+
+def _checked(lines: Texts, config: ReadConfig, first: int) -> Iterable[Texts]:
+    """Lines that came; where they must be numbers, what is none is refused with its place."""
+    if not config.gaps:
+        return [lines]
+    from chainrule.data.values import checked_texts
+
+    return checked_texts([lines], "standard input", "line", config.decimals, first - 1)
 
 
 def data_score(bundle: Bundle, total: Score, began: float) -> DataScore:

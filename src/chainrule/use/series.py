@@ -61,7 +61,7 @@ def _oddities(source: Source, series: Sequence[Series]) -> tuple[str, ...]:
 
     if not source.config.sort:
         return ()
-    order = OrderCheck(source.config.sort)
+    order = OrderCheck(source.config.sort, source.config.decimals)
     for one in series:
         for row, time in sorted(zip(one.rows.tolist(), one.times or (), strict=False)):
             order.see(f"{source.name}, row {row:,}", time)
@@ -149,12 +149,13 @@ def _complete(row: _Row, source: Source, codec: Codec) -> bool:
 
 
 def _series(rows: Sequence[_Row], source: Source, id: str | None) -> Series:
-    from chainrule.data.order import position
+    from chainrule.data.order import OrderCheck
     from chainrule.data.tables import MISSING
 
     config = source.config
     if config.sort:
-        keys = ((position(row.time), row) for row in rows)
+        order = OrderCheck(config.sort, config.decimals)
+        keys = ((order.position(row.time), row) for row in rows)
         rows = [row for _, row in sorted(keys, key=lambda pair: (isinstance(pair[0], str), pair[0]))]
     return Series(
         rows[0].group if config.group else None,

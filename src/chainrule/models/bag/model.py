@@ -1,7 +1,8 @@
 """A bag of n-grams: what an n-gram says for an answer is a weight, and a text is the sum of its n-grams.
 
 NB-SVM (Wang and Manning 2012): an n-gram counts once in a text, as much as its log-count ratio, and a linear support
-vector machine for every answer against the rest weighs these.
+vector machine for every answer against the rest weighs these. A number is predicted by ridge regression on the same
+n-grams, each of them counting once.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 
 from chainrule.config import option
 from chainrule.models.bag.features import ORDERS, features, first_ones
-from chainrule.models.bag.svm import Rows, solve
+from chainrule.models.bag.svm import Rows, ridge, solve
 from chainrule.models.base import ModelConfig
 from chainrule.models.readers import (
     CountingReader,
@@ -54,6 +55,7 @@ class Bag(CountingReader):
 
     Config: ClassVar[type[ModelConfig]] = BagConfig
     codec: ClassVar[str | None] = "characters"
+    tasks: ClassVar[tuple[str, ...]] = ("classify", "regress")
     config: BagConfig
 
     def __init__(self, config: BagConfig, arrays: Mapping[str, np.ndarray]) -> None:
@@ -72,20 +74,10 @@ class Bag(CountingReader):
         found = features(given.ids, given.starts, spelling, config.orders, _pair(config.letters))
         keys = _kept(found.hashes, found.sequences, config)
         rows = Rows.of(_known(found.hashes, keys), found.sequences, len(given.starts), len(keys))
-        answers = given.answers
-        shape = (len(keys), config.answers)
-        ratios, weights = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
-        bias = log_priors(answers, config.answers).astype(np.float32)
-        with progress("training", config.answers, "answers") as step:
-            for answer in range(config.answers):
-                own = answers == answer
-                if own.any() and not own.all():
-                    ratios[:, answer] = rows.ratios(own)
-                    weights[:, answer], bias[answer] = solve(
-                        rows, ratios[:, answer], own, config.regularization, config.passes
-                    )
-                step(1)
-        arrays = {"keys": keys, "ratios": ratios, "weights": weights, "bias": bias}
+        learnt = (
+            _numbers(rows, given, config) if given.are_numbers else _labels(rows, given, config, progress)
+        )
+        arrays = {"keys": keys, **learnt}
         return cls(config, arrays | {"kinds": spelling.kinds, "folded": spelling.folded})
 
     @classmethod
@@ -118,6 +110,30 @@ class Bag(CountingReader):
     @classmethod
     def from_arrays(cls, config: Any, arrays: Mapping[str, np.ndarray]) -> Self:
         return cls(replace(config, answers=len(arrays["bias"])), arrays)
+
+
+def _labels(rows: Rows, given: Examples, config: BagConfig, progress: Progress) -> dict[str, np.ndarray]:
+    """A support vector machine for every answer."""
+    shape = (rows.size, config.answers)
+    ratios, weights = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
+    bias = log_priors(given.answers, config.answers).astype(np.float32)
+    weighed = np.ones(len(given.answers)) if given.weights is None else given.weights
+    costs = config.regularization * weighed  # (texts,)
+    with progress("training", config.answers, "answers") as step:
+        for answer in range(config.answers):
+            own = given.answers == answer
+            if own.any() and not own.all():
+                ratios[:, answer] = rows.ratios(own)
+                weights[:, answer], bias[answer] = solve(rows, ratios[:, answer], own, costs, config.passes)
+            step(1)
+    return {"ratios": ratios, "weights": weights, "bias": bias}
+
+
+def _numbers(rows: Rows, given: Examples, config: BagConfig) -> dict[str, np.ndarray]:
+    """Ridge regression; every n-gram counts the same."""
+    ratios = np.ones((rows.size, 1), np.float32)
+    weights, bias = ridge(rows, given.answers, config.regularization, config.passes)
+    return {"ratios": ratios, "weights": weights[:, None], "bias": np.array([bias], np.float32)}
 
 
 def _pair(letters: tuple[int, ...]) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""A linear support vector machine with squared hinge loss, by dual coordinate descent (Hsieh et al. 2008)."""
+"""Support vector machine with squared hinge loss, ridge regression: dual coordinate descent (Hsieh et al. 2008)."""
 
 from __future__ import annotations
 
@@ -35,17 +35,34 @@ class Rows:
 
 
 def solve(
-    rows: Rows, ratios: np.ndarray, own: np.ndarray, cost: float, passes: int
+    rows: Rows, ratios: np.ndarray, own: np.ndarray, costs: np.ndarray, passes: int
 ) -> tuple[np.ndarray, float]:
-    """Weights (F,) and bias that tell texts (n,) that are `own` from the others."""
-    values = ratios[rows.index].astype(np.float64)
-    texts = np.repeat(np.arange(len(own)), np.diff(rows.starts))
-    norms = np.sqrt(np.maximum(np.bincount(texts, values**2, len(own)), 1e-12))
-    signs = np.where(own, 1.0, -1.0)
-    weights = np.zeros(rows.size + 1)
-    order = np.random.default_rng(0).permuted(np.tile(np.arange(len(own)), (passes, 1)), axis=1)
-    _descend(rows.starts, rows.index, values / norms[texts], signs, cost, order, weights)
+    """Weights (F,) and bias that tell texts (n,) that are `own` from the others; `costs` (n,) of their errors."""
+    signs, weights = np.where(own, 1.0, -1.0), np.zeros(rows.size + 1)
+    values = _scaled(rows, ratios[rows.index].astype(np.float64))
+    _descend(rows.starts, rows.index, values, signs, costs, _orders(len(own), passes), weights)
     return weights[:-1].astype(np.float32), float(weights[-1])
+
+
+def ridge(rows: Rows, wanted: np.ndarray, cost: float, passes: int) -> tuple[np.ndarray, float]:
+    """Weights (F,) and bias whose sums are near the numbers wanted (n,): min |w|^2 / 2 + cost * squared errors."""
+    weights, values = np.zeros(rows.size + 1), _scaled(rows, np.ones(len(rows.index)))
+    _regress(rows.starts, rows.index, values, wanted, cost, _orders(len(wanted), passes), weights)
+    return weights[:-1].astype(np.float32), float(weights[-1])
+
+
+def _scaled(rows: Rows, values: np.ndarray) -> np.ndarray:
+    """Values (entries,) of the n-grams, those of every text divided by their norm."""
+    sizes = np.diff(rows.starts)
+    texts = np.repeat(np.arange(len(sizes)), sizes)
+    norms = np.sqrt(np.maximum(np.bincount(texts, values**2, len(sizes)), 1e-12))
+    found: np.ndarray = values / norms[texts]
+    return found
+
+
+def _orders(count: int, passes: int) -> np.ndarray:
+    """(passes, count) texts in another order every pass."""
+    return np.random.default_rng(0).permuted(np.tile(np.arange(count), (passes, 1)), axis=1)
 
 
 @compiled
@@ -54,15 +71,16 @@ def _descend(
     index: np.ndarray,
     values: np.ndarray,
     signs: np.ndarray,
-    cost: float,
+    costs: np.ndarray,
     order: np.ndarray,
     weights: np.ndarray,
 ) -> None:
     """One text after another, in the `order` (passes, texts): the best step in its dual variable."""
     duals = np.zeros(len(signs))
-    slack, bias = 0.5 / cost, len(weights) - 1
+    bias = len(weights) - 1
     for turn in range(order.shape[0]):
         for at in order[turn]:
+            slack = 0.5 / costs[at]
             margin, square = weights[bias], 1.0 + slack
             for entry in range(starts[at], starts[at + 1]):
                 margin += weights[index[entry]] * values[entry]
@@ -75,3 +93,29 @@ def _descend(
                 for entry in range(starts[at], starts[at + 1]):
                     weights[index[entry]] += change * values[entry]
                 weights[bias] += change
+
+
+@compiled
+def _regress(
+    starts: np.ndarray,
+    index: np.ndarray,
+    values: np.ndarray,
+    wanted: np.ndarray,
+    cost: float,
+    order: np.ndarray,
+    weights: np.ndarray,
+) -> None:
+    """As `_descend`; a dual variable may have any sign."""
+    duals = np.zeros(len(wanted))
+    slack, bias = 0.5 / cost, len(weights) - 1
+    for turn in range(order.shape[0]):
+        for at in order[turn]:
+            found, square = weights[bias], 1.0 + slack
+            for entry in range(starts[at], starts[at + 1]):
+                found += weights[index[entry]] * values[entry]
+                square += values[entry] * values[entry]
+            change = (wanted[at] - found - slack * duals[at]) / square
+            duals[at] += change
+            for entry in range(starts[at], starts[at + 1]):
+                weights[index[entry]] += change * values[entry]
+            weights[bias] += change

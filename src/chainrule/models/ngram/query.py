@@ -121,12 +121,7 @@ def score(word, contexts, weights, leaves, leaf_logs, levels, ids, values, order
                 size[lane] = max(min(stop - begin, symbol[lane] + 1), 0) if here else 0
                 low[lane] = min(begin, top)
                 longest = max(longest, size[lane])
-        while longest > 1:
-            longest -= longest >> 1
-            for lane in range(LANES):
-                half = size[lane] >> 1
-                low[lane] += half * np.int64(word[low[lane] + half] <= symbol[lane])
-                size[lane] -= half
+        _look(word, symbol, longest, low, size)
         for lane in range(LANES):
             if at[lane] < end[lane]:
                 hit = low[lane]
@@ -143,6 +138,17 @@ def score(word, contexts, weights, leaves, leaf_logs, levels, ids, values, order
                 if len(orders):
                     orders[place] = order_of(hit, levels)
                 at[lane] += 1
+
+
+@compiled
+def _look(word, symbol, longest, low, size):  # type: ignore[no-untyped-def]
+    """All lanes search for their symbol at once: `low` moves to where it must be, `size` shrinks to one."""
+    while longest > 1:
+        longest -= longest >> 1
+        for lane in range(LANES):
+            half = size[lane] >> 1
+            low[lane] += half * np.int64(word[low[lane] + half] <= symbol[lane])
+            size[lane] -= half
 
 
 @compiled

@@ -1,0 +1,94 @@
+"""How models are measured whose answers are right or wrong: by their task's own figure, whatever the task is.
+
+Where tables, plots and curves want less to be better, a figure that is to be large is told as what it lacks to one:
+the error (1 - accuracy).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from chainrule.bundle import Bundle
+from chainrule.choose.measure import Choice
+from chainrule.data.corpus import Part
+from chainrule.data.dataset import Prepared
+from chainrule.judge.bootstrap import ends
+from chainrule.judge.judged import Judged, resamples
+from chainrule.models.readers import CountingReader
+from chainrule.progress import no_progress
+from chainrule.tasks.base import Task
+from chainrule.train.refit import refit_facts, reread
+from chainrule.use.predict import predictor
+
+SECONDS = 1.0  # for the intervals of one model
+
+
+def cost(task: Task, value: Any) -> Any:
+    """A figure as tables and plots have it, where less is better."""
+    return 1.0 - value if task.maximise else value
+
+
+def unit(task: Task) -> str:
+    """What that is called."""
+    name = task.figure.replace("_", " ")
+    return f"error (1 - {name})" if task.maximise else name
+
+
+@dataclass(frozen=True)
+class Tested:
+    """What was found on one part of the data: values to tell, and the cost (R,) on test sets drawn from it."""
+
+    facts: Mapping[str, Any]
+    drawn: np.ndarray
+
+
+def answered(bundle: Bundle, part: Part) -> Judged:
+    """The answers of a model to all examples of a part."""
+    task, head = predictor(bundle)
+    return task.judged(bundle.body, head, part, bundle.codecs)
+
+
+def choice(bundle: Bundle, prepared: Prepared) -> Choice:
+    """What decides about a model: its task's own figure on the validation part."""
+    part = prepared.valid or prepared.test
+    assert part is not None
+    task, found = bundle.task, answered(bundle, part)
+    value = found.figures()[task.figure]
+    drawn = cost(task, resamples(found, SECONDS, [task.figure])[task.figure])
+    return Choice(value, -value if task.maximise else value, (drawn,))
+
+
+def tested(bundle: Bundle, part: Part) -> Tested:
+    """Everything there is to say about a model on the test part."""
+    task, began = bundle.task, time.perf_counter()
+    found = answered(bundle, part)
+    seconds = time.perf_counter() - began
+    figures = found.figures()
+    drawn = resamples(found, SECONDS, [*dict.fromkeys([task.figure, *found.sure])])
+    facts = {
+        "bits": cost(task, figures[task.figure]),
+        "figures": figures,
+        "intervals": {name: list(ends(one)) for name, one in drawn.items() if len(one)},
+        "details": found.details(),
+        "score_per_second": part.examples / max(seconds, 1e-9),
+        "perplexity": None,
+        "write_per_second": None,
+        "samples": [],
+        "surprise": None,
+        "values": None,
+    }
+    return Tested(facts, cost(task, drawn[task.figure]))
+
+
+def refitted(bundle: Bundle, prepared: Prepared) -> Bundle | None:
+    """A reader made by counting, of everything; its figures stay those of its twin. None: there is nothing to gain."""
+    if not (isinstance(bundle.body, CountingReader) and prepared.data.held):
+        return None
+    whole = prepared.everything()
+    body = reread(bundle.body, bundle.task, whole, no_progress)
+    return replace(bundle, body=body, card={**bundle.card, **refit_facts(bundle.card, prepared, whole)})

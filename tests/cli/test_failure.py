@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from chainrule import __version__
 from chainrule.cli import main
 from chainrule.cli.output import Printer, number, percent, seconds, size, table
 from chainrule.config import to_json
@@ -176,6 +177,7 @@ ENDED = """
 import os, signal, sys
 from chainrule import bundle
 from chainrule.store import files
+from chainrule import __version__
 from chainrule.cli import main
 
 def load(*_, **__):
@@ -215,3 +217,8 @@ def test_closed_standard_input_is_explained(
     monkeypatch.setattr(sys, "stdin", None)
     done = chainrule(*(word.format(lm=lm) for word in words))
     assert done.code == 1 and "Standard input is closed" in done.err
+
+
+def test_the_package_can_be_run_as_a_module() -> None:
+    done = subprocess.run([sys.executable, "-m", "chainrule", "--version"], capture_output=True, text=True)
+    assert done.returncode == 0 and __version__ in done.stdout

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from chainrule.config import option
 from chainrule.errors import ModelError
 from chainrule.models.base import ModelConfig
-from chainrule.models.gpt import TransformerConfig, init_weights
+from chainrule.models.decoder import TransformerConfig, init_weights
 from chainrule.models.neural import NeuralLanguageModel
 from chainrule.models.registry import register
 from chainrule.models.sizing import transformer

@@ -2,138 +2,29 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-import torch
-from torch import Tensor, nn
-
-from chainrule.config import option
-from chainrule.errors import ConfigError, ModelError
+from chainrule.errors import ModelError
 from chainrule.models.base import ModelConfig
-from chainrule.models.neural import TIED, NeuralConfig, NeuralLanguageModel
+from chainrule.models.decoder import DEVIATION, CausalTransformer, DecoderConfig, DecoderState, init_weights
 from chainrule.models.registry import register
-from chainrule.models.sizing import transformer
-from chainrule.models.state import State
-from chainrule.nn import position, tap
-from chainrule.nn.attention import ACTIVATIONS, Block, BlockStack, causal_mask
-from chainrule.nn.kv_cache import GROWTH, KVCache
-from chainrule.symbols import PAD
-
-DEVIATION = 0.02  # of weights at the beginning
 
 
 @dataclass(frozen=True, kw_only=True)
-class TransformerConfig(NeuralConfig):
-    """Settings of Transformers: layers, heads, context length and MLP."""
-
-    layers: int = option(4, "number of layers", low=1, high=256, chosen=True)
-    width: int = option(128, "hidden size: numbers of a token's vector", low=1, high=65_536, chosen=True)
-    embedding: int | None = option(
-        None, "embedding size; always --width here, so leave it out", low=1, high=65_536
-    )
-    tied: str = option(
-        "auto",
-        "weight tying: one table of embeddings for input and output; auto: yes",
-        choices=TIED,
-    )
-    heads: int = option(4, "attention heads; divides the width", low=1, high=4096, chosen=True)
-    context: int = option(
-        256, "context length: how many tokens it can attend to", low=2, high=10_000_000, chosen=True
-    )
-    ffn_width: int | None = option(
-        None, "width of the MLP inside a block; four times --width if not given", low=1, high=1_000_000
-    )
-    activation: str = option("gelu", "activation of the MLP", choices=tuple(ACTIVATIONS))
-    epsilon: float = option(1e-5, "epsilon of layer norm", low=0.0, high=1.0)
-
-    def check(self) -> None:
-        """Whether sizes fit together; asked when a model is made, for some may be left to be chosen."""
-        if self.width % self.heads:
-            raise ConfigError(
-                f"--heads {self.heads} does not divide --width {self.width}. Change one of them."
-            )
-        if self.embedding not in (None, self.width):
-            raise ConfigError("Here vectors of symbols are as wide as layers. Leave out --embedding.")
-
-    @property
-    def shared(self) -> bool:
-        return self.tied != "no"
-
-    def block(self, pre_norm: bool, source_width: int | None = None) -> Block:
-        """A fresh block, pre-norm or post-norm; with cross-attention to a source of vectors this wide."""
-        return Block(
-            self.width,
-            self.heads,
-            self.ffn_width or 4 * self.width,
-            self.activation,
-            pre_norm,
-            self.dropout,
-            self.epsilon,
-            bool(self.bf16),
-            source_width,
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class GptConfig(TransformerConfig):
-    """A Transformer that reads from left to right."""
-
-    positions: str = option("rotary", "position embeddings", choices=position.KINDS)
-    norm: str = option(
-        "pre",
-        "layer norm before attention and MLP (pre), or after the residual (post)",
-        choices=("pre", "post"),
-    )
-
-    def check(self) -> None:
-        super().check()
-        if self.positions == "rotary" and (self.width // self.heads) % 2:
-            raise ConfigError("Rotary positions turn pairs of numbers: make --width / --heads even.")
-
-
-@dataclass(frozen=True)
-class GptState(State):
-    """Keys and values of every layer, and how far each row has come."""
-
-    caches: tuple[KVCache, ...]  # (B, H, L, d) each
-    length: Tensor  # (B,) symbols read
-    real: Tensor  # (B, L) False where a column is padding
-
-    def trimmed(self) -> GptState:
-        """Without its first columns, if no row has a symbol in any of many: rows that restarted leave such behind."""
-        first = int(self.real.any(0).long().argmax()) if self.real.shape[1] else 0
-        if first < GROWTH:
-            return self
-        caches = tuple(cache.map(lambda one: one[:, :, first:]) for cache in self.caches)
-        return GptState(caches, self.length, self.real[:, first:])
-
-    def cropped(self, before: State, tokens: Tensor) -> GptState:
-        assert isinstance(before, GptState)
-        before = before.trimmed()
-        real = torch.cat([before.real, tokens != PAD], 1)  # (B, L)
-        caches = tuple(cache.crop(real.shape[1]) for cache in self.caches)
-        return GptState(caches, before.length + (tokens != PAD).sum(1), real)
+class GptConfig(DecoderConfig):
+    """Settings of GPT."""
 
 
 @register("gpt")
-class Gpt(NeuralLanguageModel):
-    """x = x + attention(norm(x)), x = x + mlp(norm(x)), layer after layer."""
+class Gpt(CausalTransformer):
+    """A causal Transformer without a source."""
 
     Config: ClassVar[type[ModelConfig]] = GptConfig
     config: GptConfig
-    sizes = reader_sizes = staticmethod(transformer)
 
     def __init__(self, config: GptConfig) -> None:
-        config.check()
-        super().__init__(config, config.width, bias=False)
-        self.context = config.context
-        pre = config.norm == "pre"
-        self.blocks = BlockStack(config.block(pre) for _ in range(config.layers))
-        self.norm = nn.LayerNorm(config.width, config.epsilon) if pre else nn.Identity()
-        learned = config.positions == "learned"
-        self.positions = nn.Embedding(config.context, config.width) if learned else None
+        super().__init__(config)
         self.apply(init_weights)
         self.blocks.scaled_init(DEVIATION)
 
@@ -142,45 +33,7 @@ class Gpt(NeuralLanguageModel):
         config = GptConfig(vocab_size=9, layers=2, width=8, heads=2, context=12)
         return cls.seeded(config, seed)
 
-    def start(self, batch: int, source: Any = None) -> GptState:
+    def start(self, batch: int, source: Any = None) -> DecoderState:
         if source is not None:
             raise ModelError("The family 'gpt' reads no source. Fit an encoder-decoder to write from one.")
-        nothing = torch.zeros(batch, 0, dtype=torch.bool, device=self.device)
-        return GptState(self.blocks.start(batch), nothing.sum(1), nothing)
-
-    def read(self, tokens: Tensor, state: State) -> tuple[Tensor, GptState]:
-        assert isinstance(state, GptState)
-        if not tokens.shape[1]:
-            return self.embedding(tokens), state
-        given = tokens != PAD  # (B, T)
-        whole = bool(given.all()) and bool(state.real.all())
-        state = state if whole else state.trimmed()
-        cached, new = state.caches[0].length, tokens.shape[1]
-        real = torch.cat([state.real, given], 1)  # (B, L)
-        positions = torch.arange(new, device=tokens.device)[None]  # (1, T)
-        if cached:
-            positions = state.length[:, None] + positions  # (B, T)
-        mask = causal_mask(None if whole else real, cached, new)
-        if self.config.positions == "rotary":
-            rotation = position.rotation(positions, self.config.width // self.config.heads)
-            mask = replace(mask, rotation=rotation)
-        embeddings = tap.tell(self, "embeddings", self._embeddings(tokens, positions))  # (B, T, D)
-        vectors, caches = self.blocks(embeddings, state.caches, mask)  # (B, T, D)
-        return self.norm(vectors), GptState(caches, state.length + given.sum(1), real)
-
-    def _embeddings(self, tokens: Tensor, positions: Tensor) -> Tensor:
-        """Vectors (B, T, D) of symbols, and of their positions unless these are rotary."""
-        vectors = self.vectors(tokens)
-        if self.positions is not None:
-            return vectors + self.positions(positions.clamp(max=self.config.context - 1))  # type: ignore[no-any-return]
-        if self.config.positions == "sinusoidal":
-            return vectors * math.sqrt(self.config.width) + position.sinusoidal(positions, self.config.width)
-        return vectors
-
-
-def init_weights(part: nn.Module) -> None:
-    """Weights begin as in GPT-2."""
-    if isinstance(part, nn.Linear | nn.Embedding):
-        nn.init.normal_(part.weight, std=DEVIATION)
-    if isinstance(part, nn.Linear):
-        nn.init.zeros_(part.bias)
+        return self.empty(batch)

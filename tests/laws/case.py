@@ -14,7 +14,7 @@ from chainrule.decode.beam import search
 from chainrule.decode.draft import drafted
 from chainrule.decode.sample import sample
 from chainrule.judge.score import score_ids
-from chainrule.models.base import LanguageModel, log_total
+from chainrule.models.base import LanguageModel, SourceConfig, log_total
 from chainrule.models.neural import Neural
 from chainrule.models.registry import families, family
 from chainrule.models.state import State
@@ -130,7 +130,8 @@ def tiny_sources(rows: Sequence[int]) -> Tensor:
 
 def _family_case(name: str) -> Case:
     kind = family(name)
-    return Case(name, kind.tiny, teach if issubclass(kind, Neural) else count)
+    sources = tiny_sources if issubclass(kind.Config, SourceConfig) else None
+    return Case(name, kind.tiny, teach if issubclass(kind, Neural) else count, sources)
 
 
 TINY = [
@@ -138,7 +139,7 @@ TINY = [
     Case("recurrent", TinyRecurrent.tiny, teach),
     Case("attention", TinyAttention.tiny, teach),
     Case("translator", TinyTranslator.tiny, teach, tiny_sources),
-    Case("transformer", TinyTransformer.tiny, teach, tiny_sources),
+    Case("cross-attention", TinyTransformer.tiny, teach, tiny_sources),
     Case("masked", TinyMasked.tiny, teach),
 ]
 CASES = [

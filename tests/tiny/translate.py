@@ -44,7 +44,7 @@ class Pairs:
         return Batch(tokens, ids[:, 1:], None if self.blind else padded(some[SOURCE], None))
 
 
-@register("translate")
+@register("tiny-translate")
 @dataclass(frozen=True, kw_only=True)
 class Translate(Task):
     """p(target | source), symbol by symbol."""

@@ -46,7 +46,7 @@ def pairs(tmp_path: Path) -> Path:
 
 
 def fit(data: Path, model: str, **options: Any) -> cr.Bundle:
-    shared = {"task": "translate", "codec": "words", "epochs": 8, "batch_size": 8, "lr": 0.02}
+    shared = {"task": "tiny-translate", "codec": "words", "epochs": 8, "batch_size": 8, "lr": 0.02}
     return cr.fit(data, model=model, **(shared | SMALL[model] | options))
 
 

@@ -34,6 +34,7 @@ from chainrule.cli import (
     score,
     show,
     similar,
+    translate,
 )
 from chainrule.cli.verb import DataVerb, ReadingVerb, Verb, Verbs
 from chainrule.progress import quiet
@@ -60,6 +61,7 @@ app.command("analogy", cls=Verb)(analogy.analogy)
 app.command("map-vectors", cls=Verb)(map_vectors.map_vectors)
 app.command("predict", cls=DataVerb)(predict.predict)
 app.command("evaluate", cls=DataVerb)(evaluate.evaluate)
+app.command("translate", cls=translate.TranslateVerb)(translate.translate)
 app.command("rank", cls=rank.RankVerb)(rank.rank)
 app.command("forecast", cls=forecast.ForecastVerb)(forecast.forecast)
 app.command("anomalies", cls=DataVerb)(anomalies.anomalies)

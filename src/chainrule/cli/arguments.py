@@ -29,6 +29,14 @@ Codec = Annotated[
 Out = Annotated[
     Path, typer.Option("--output", "-o", metavar="OUT", help="Where to save the model, a new folder.")
 ]
+Source = Annotated[
+    str | None,
+    typer.Option("--source", metavar="FILE", help="What is translated: a file, or a column of the data."),
+]
+Target = Annotated[
+    str | None,
+    typer.Option("--target", metavar="FILE", help="Its translations: a file, or a column of the data."),
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there already.")]
 
 
@@ -37,6 +45,15 @@ def sources(words: Sequence[str]) -> str | list[Path]:
     for word in words:
         named(word)
     return words[0] if len(words) == 1 else [Path(word) for word in words]
+
+
+def pairs(words: Sequence[str], source: str | None, target: str | None) -> dict[str, str] | str | list[Path]:
+    """Two parallel files, or a table, whose columns may be named."""
+    if words:
+        return sources(words)
+    if source is None or target is None:
+        raise ConfigError("Give --source FILE and --target FILE, or a table with both columns.")
+    return {"source": named(source), "target": named(target)}
 
 
 def check_named(*parts: str | None) -> None:

@@ -11,16 +11,17 @@ from typing import Annotated, Any
 
 import typer
 
-from chainrule.cli.arguments import Codec, Force, Out, Test, Valid, check_named, sources
+from chainrule.cli.arguments import Codec, Force, Out, Source, Target, Test, Valid, check_named
 from chainrule.cli.fitted import summary, values
 from chainrule.cli.output import Json, Printer, Quiet, Verbose
+from chainrule.cli.parallel import Named, parallel
 from chainrule.cli.settings import SPELLINGS, Groups, from_file, of_fit, of_training, task_named, understood
 from chainrule.cli.verb import Verb, typed
 from chainrule.config import merged, read_toml
 from chainrule.errors import ConfigError
 
 Train = Annotated[
-    list[str],
+    list[str] | None,
     typer.Argument(metavar="TRAIN", help="Files, folders, patterns, or - (stdin).", show_default=False),
 ]
 Model = Annotated[
@@ -59,6 +60,10 @@ Label = Annotated[
         "--label", metavar="COLUMN", help="The column of labels or numbers: what is to be predicted."
     ),
 ]
+ValidSource = Annotated[str | None, typer.Option("--valid-source", metavar="FILE", help="To validate on.")]
+ValidTarget = Annotated[str | None, typer.Option("--valid-target", metavar="FILE", help="Its translations.")]
+TestSource = Annotated[str | None, typer.Option("--test-source", metavar="FILE", help="To test on.")]
+TestTarget = Annotated[str | None, typer.Option("--test-target", metavar="FILE", help="Its translations.")]
 Old = Annotated[
     str | None,
     typer.Option(
@@ -129,11 +134,17 @@ def _with_file(asked: Mapping[str, str]) -> dict[str, str]:
 
 def fit(
     context: typer.Context,
-    train: Train,
     out: Out,
+    train: Train = None,
     model: Model = None,
     task: Task = None,
     label: Label = None,
+    source: Source = None,
+    target: Target = None,
+    valid_source: ValidSource = None,
+    valid_target: ValidTarget = None,
+    test_source: TestSource = None,
+    test_target: TestTarget = None,
     codec: Codec = None,
     codec_from: CodecFrom = None,
     valid: Valid = None,
@@ -161,17 +172,18 @@ def fit(
     output = Printer(json, quiet, verbose)
     told = (model, task, codec, codec_from, label, valid, test, init_from, old)
     own = {name: str(one) for name, one in zip(OWN, told, strict=True) if one is not None}
-    options = _settled(own, typed(context), config, output, train)
+    files = parallel(train or [], (source, target), (valid_source, valid_target), (test_source, test_target))
+    own = files.settings | own
+    options = _settled(own, typed(context), config, output, train or [])
     if "init_from" not in options:
         ask(options["model"], options.get("task"), options)  # mistakes first, before anything is read
-    source = sources(train)
     check_free(out, force)
     began = context.find_root().obj or time.monotonic()
     if each is not None:
         if resume or init_from is not None:
             raise ConfigError("--each trains several models from scratch: leave out --resume and --from.")
-        return _fit_each(source, out, each, options, output)
-    _fit(source, out, options | {"resume": resume}, force, output, began)
+        return _fit_each(files.data, out, each, options, output)
+    _fit(files.data, out, options | files.parts | {"resume": resume}, force, output, began)
 
 
 def _settled(
@@ -196,13 +208,14 @@ def _with_task(given: dict[str, Any], output: Printer, train: list[str]) -> dict
 
     task = _task(given, None if "-" in train else [Path(one) for one in train])
     if task and "task" not in given:
-        kind = "numbers" if task_class(task).answers_numbers else "labels"
+        kind = "sources" if task_class(task).source else "labels"
+        kind = "numbers" if task_class(task).answers_numbers else kind
         output.note(f"task: {task}, because there is a column of {kind}")
     return {"model": usual_model(task), **given} | ({"task": task} if task else {})
 
 
 def _fit(
-    source: str | list[Path], out: Path, options: dict[str, Any], force: bool, output: Printer, began: float
+    source: Named, out: Path, options: dict[str, Any], force: bool, output: Printer, began: float
 ) -> None:
     from chainrule.train.budget import Stopwatch, Timing
     from chainrule.train.fit import fit as train
@@ -220,9 +233,7 @@ def _fit(
     output.result(values(bundle, out, took), summary(bundle, out, took))
 
 
-def _fit_each(
-    source: str | list[Path], out: Path, each: str, options: dict[str, Any], output: Printer
-) -> None:
+def _fit_each(source: Named, out: Path, each: str, options: dict[str, Any], output: Printer) -> None:
     """A folder for each value, with a name that is one; what comes of each is told as soon as it is saved."""
     from chainrule.train.each import fit_each
 

@@ -177,6 +177,9 @@ class Codec(ABC):
     )
     keeps_gaps: ClassVar[bool] = False  # an empty cell is a missing value, which keeps its place
     letters: ClassVar[bool] = False  # symbols are no more than letters: a useful context has many of them
+    shareable: ClassVar[bool] = (
+        False  # symbols are no whole words: those of two languages can be one vocabulary
+    )
     spells: ClassVar[bool] = True  # symbols spell text, so that bits can be told per byte
     glue: ClassVar[str] = ""  # what `decode` puts between two symbols
     bins: Bins | None = None  # of numbers, where each bin begins and what value stands for it

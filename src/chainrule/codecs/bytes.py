@@ -37,7 +37,7 @@ def _spell(
 class Bytes(Codec):
     """The id of a byte is FIRST + its value; nothing is learnt and nothing is unknown."""
 
-    reads_bytes = letters = True
+    reads_bytes = letters = shareable = True
     spaced = False
 
     def __init__(self, config: CodecConfig) -> None:

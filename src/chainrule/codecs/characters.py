@@ -87,7 +87,7 @@ class Characters(Listing):
     """One id per code point seen in the data."""
 
     spaced = False
-    letters = True
+    letters = shareable = True
 
     @classmethod
     def learn(cls, blocks: Blocks, config: CodecConfig) -> Self:

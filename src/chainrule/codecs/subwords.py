@@ -54,6 +54,7 @@ class Subwords(Codec):
     """Sub-words by the `tokenizers` library; the 256 bytes are among them, so nothing is unknown."""
 
     Config = SubwordsConfig
+    shareable = True
     config: SubwordsConfig
 
     def __init__(self, config: SubwordsConfig, tokenizer: Any) -> None:

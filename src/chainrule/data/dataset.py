@@ -12,6 +12,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 from chainrule.codecs.base import Blocks, Codec, Texts
@@ -282,8 +283,25 @@ def read_rows(given: Data, roles: Sequence[Role], options: Mapping[str, Any]) ->
 
 
 def learn_codecs(data: Dataset) -> dict[str, Codec]:
-    """The codec of every role, learnt from the training part."""
-    return {name: _learnt(data.train[name], role) for name, role in data.roles.items()}
+    """The codec of every role, learnt from the training part; roles that share one learn it together."""
+    owners = {name: _owner(data.roles, role) for name, role in data.roles.items()}
+    groups = {
+        owner: [data.train[name] for name in owners if owners[name] == owner] for owner in owners.values()
+    }
+    codecs = {owner: _learnt(one_by_one(blocks), data.roles[owner]) for owner, blocks in groups.items()}
+    return {name: codecs[owner] for name, owner in owners.items()}
+
+
+def _owner(roles: Mapping[str, Role], role: Role) -> str:
+    """Whose codec a role has: its own, or that of the role it shares one with, if both are read the same way."""
+    other = roles.get(role.shares or "")
+    alike = other is not None and (other.codec, other.settings) == (role.codec, role.settings)
+    return other.name if other and alike and codec_named(str(role.codec)).shareable else role.name
+
+
+def one_by_one(columns: Sequence[Blocks]) -> Blocks:
+    """The sequences of several columns, one column after another."""
+    return columns[0] if len(columns) == 1 else lambda: chain.from_iterable(one() for one in columns)
 
 
 def _learnt(blocks: Blocks, role: Role) -> Codec:

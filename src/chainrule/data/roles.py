@@ -32,6 +32,7 @@ class Role:
     prefers: str | None = None  # the codec for text in words, if none is named
     usual: Mapping[str, Any] = field(default_factory=dict)  # settings of the codec where none are given
     empty: bool = False  # a blank cell is an empty sequence; else its row is left out, for all roles
+    shares: str | None = None  # the role it has a vocabulary in common with, where their codecs allow it
 
 
 @dataclass(frozen=True)

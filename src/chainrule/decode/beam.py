@@ -116,7 +116,10 @@ class _Beam:
         """Continue the live nodes by logits (K, V): for each new node, its row and its id."""
         grown = self._best(self._allowed(logits)) if self.rows else []
         kept = self._kept(grown)
-        moves = [(self.live.index(node.parent), node.id) for node in kept if not node.finished]
+        open = [
+            node for node in kept if not node.finished and not self.constraints.full(self.row, node.length)
+        ]
+        moves = [(self.live.index(node.parent), node.id) for node in open]
         self.rows = len(moves)
         if grown:  # a dead end leaves what was said
             self.nodes += kept
@@ -127,7 +130,9 @@ class _Beam:
     def _allowed(self, logits: Tensor) -> Tensor:
         """Log-probabilities (K, V) of what may come next."""
         logs = without(log_probabilities(logits), self.constraints.never)
-        first = self.constraints.first
+        first, length = self.constraints.first, 0 if self.live[0] is None else self.nodes[self.live[0]].length
+        if self.constraints.early(self.row, length):
+            logs = without(logs, self.constraints.stop)
         return only(logs, first) if first is not None and not self.nodes else logs
 
     def _best(self, logs: Tensor) -> list[Node]:
@@ -140,9 +145,10 @@ class _Beam:
 
     def _node(self, way: tuple[int, int], log_probability: float) -> Node:
         row, id = way
-        parent, stop, ends = self.live[row], self.constraints.stop, self.constraints.ends
+        parent, ends = self.live[row], self.constraints.ends
         length = 1 if parent is None else self.nodes[parent].length + 1
-        over = id in stop or (ends is not None and ends(self.row, (*_path(self.nodes, parent), id)))
+        whole = (*_path(self.nodes, parent), id) if ends else (id,)
+        over = self.constraints.over(self.row, whole)
         return Node(id, parent, log_probability, length, over)
 
     def _kept(self, grown: list[Node]) -> list[Node]:

@@ -102,10 +102,24 @@ class Constraints:
     never: tuple[int, ...] = ()  # are not predicted
     first: tuple[int, ...] | None = None  # the first symbol is one of these; for beams
     ends: Callable[[int, Sequence[int]], bool] | None = None  # whether a row ends with these symbols, too
+    least: Sequence[int] | None = None  # by row, so many symbols must come before the last one
+    most: Sequence[int] | None = None  # by row, how many symbols are added, the last one included
 
     def end(self, row: int, ids: Sequence[int]) -> bool:
         """Whether the symbols that row number `row` has added are all of them."""
+        return self.over(row, ids) or self.full(row, len(ids))
+
+    def over(self, row: int, ids: Sequence[int]) -> bool:
+        """Whether a row has come to an end of its own."""
         return ids[-1] in self.stop or (self.ends is not None and self.ends(row, ids))
+
+    def full(self, row: int, length: int) -> bool:
+        """Whether a row of this length may not grow any more."""
+        return self.most is not None and length >= self.most[row]
+
+    def early(self, row: int, length: int) -> bool:
+        """Whether a row that has so many symbols may not end with the next one."""
+        return self.least is not None and length < self.least[row]
 
 
 FREE = Constraints()

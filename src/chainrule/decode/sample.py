@@ -55,7 +55,8 @@ def sample(
     rows = list(range(len(texts)))  # which text each row of the cursor continues
     going = [True] * len(rows)
     for left in range(config.length - 1, -1, -1):
-        ids = _chosen(without(cursor.logits.cpu(), constraints.never), config, generators, rows)
+        logits = _possible(cursor.logits.cpu(), constraints, rows, texts)
+        ids = _chosen(logits, config, generators, rows)
         step: list[list[int]] = [[] for _ in texts]
         for place, (row, id) in enumerate(zip(rows, ids, strict=True)):
             if going[place] and id != PAD:
@@ -69,6 +70,17 @@ def sample(
         read = torch.tensor([ids[place] if going[place] else PAD for place in kept], device=model.device)
         cursor = advance(model, cursor, torch.tensor(kept, device=model.device), read[:, None])
         rows, going = [rows[place] for place in kept], [going[place] for place in kept]
+
+
+def _possible(
+    logits: Tensor, constraints: Constraints, rows: Sequence[int], texts: Sequence[Sequence[int]]
+) -> Tensor:
+    """Logits (B, V) of what may come next in these rows."""
+    allowed = without(logits, constraints.never)
+    early = [place for place, row in enumerate(rows) if constraints.early(row, len(texts[row]))]
+    if not early:
+        return allowed
+    return allowed.index_copy(0, torch.tensor(early), without(allowed[early], constraints.stop))
 
 
 def joined(steps: Steps) -> list[list[int]]:

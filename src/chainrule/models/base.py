@@ -50,7 +50,9 @@ class ModelConfig(Config):
 class SourceConfig(ModelConfig):
     """What an encoder-decoder is told: the vocabulary of its source, too."""
 
-    source_size: int = option(0, "how many ids there are in the source", low=0, high=IDS, hidden=True)
+    source_size: int = option(
+        0, "how many ids there are in the source; 0: those of the target", low=0, high=IDS, hidden=True
+    )
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import final
 
@@ -133,8 +132,7 @@ class CausalTransformer(NeuralLanguageModel):
         pre = config.norm == "pre"
         self.blocks = BlockStack(config.block(pre, source_width) for _ in range(config.layers))
         self.norm = nn.LayerNorm(config.width, config.epsilon) if pre else nn.Identity()
-        learned = config.positions == "learned"
-        self.positions = nn.Embedding(config.context, config.width) if learned else None
+        self.positions = position.Positions(config.positions, config.width, config.context)
 
     @final
     def empty(self, batch: int, source: SourceCache | None = None) -> DecoderState:
@@ -159,20 +157,12 @@ class CausalTransformer(NeuralLanguageModel):
         if self.config.positions == "rotary":
             rotation = position.rotation(positions, self.config.width // self.config.heads)
             mask = replace(mask, rotation=rotation)
-        embeddings = tap.tell(self, "embeddings", self._embeddings(tokens, positions))  # (B, T, D)
+        embeddings = tap.tell(
+            self, "embeddings", self.positions(self.vectors(tokens), positions)
+        )  # (B, T, D)
         vectors, caches = self.blocks(embeddings, state.caches, mask, state.source)  # (B, T, D)
         length = state.length + given.sum(1)
         return self.norm(vectors), replace(state, caches=caches, length=length, real=real)
-
-    @final
-    def _embeddings(self, tokens: Tensor, positions: Tensor) -> Tensor:
-        """Vectors (B, T, D) of symbols, and of their positions unless these are rotary."""
-        vectors = self.vectors(tokens)
-        if self.positions is not None:
-            return vectors + self.positions(positions.clamp(max=self.config.context - 1))  # type: ignore[no-any-return]
-        if self.config.positions == "sinusoidal":
-            return vectors * math.sqrt(self.config.width) + position.sinusoidal(positions, self.config.width)
-        return vectors
 
 
 def init_weights(part: nn.Module) -> None:

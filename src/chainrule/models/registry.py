@@ -36,6 +36,10 @@ BUILT_IN: dict[str, tuple[str, str]] = {
     "lstm": ("chainrule.models.lstm", "LSTM: recurrent network with gated memory; strong on little text"),
     "gru": ("chainrule.models.gru", "GRU: recurrent network with two gates, fewer weights than an LSTM"),
     "gpt": ("chainrule.models.gpt", "GPT: causal Transformer decoder, attends to all symbols before"),
+    "transformer": (
+        "chainrule.models.transformer",
+        "Transformer: an encoder reads the source, a decoder that attends to it writes (Vaswani et al. 2017)",
+    ),
     "elmo": (
         "chainrule.models.elmo",
         "ELMo: forward and backward LSTM language models over words read by their letters",

@@ -24,6 +24,7 @@ TOWER_READ_PER_WEIGHT, TOWER_SPEED = (
 )  # layers of attention learn from fewer symbols, at half the speed
 EPOCHS, MOST = 20.0, 10_000_000  # when neither time nor length is given: so many epochs, but no more symbols
 RATE, RATE_READING = 0.01, 2e6  # of learning, for 384 recurrent units that read so many symbols
+FEW_PAIRED = 100_000  # target symbols below which an encoder-decoder is small
 TOWER_RATE = 0.008  # for layers of attention up to 192 wide
 
 
@@ -109,6 +110,20 @@ def transformer(workload: Workload, given: Mapping[str, Any], weights: Weights) 
     paced = pace(reading, TOWER_RATE * math.sqrt(192 / max(192, found["width"])))
     rows = max(8, (1024 if reading < 1.5e6 else 2048) // found["context"])
     chosen = found | paced | {"batch_size": rows, "seq_len": found["context"], "optimizer": "muon"}
+    return {name: value for name, value in chosen.items() if name not in given}
+
+
+def encoder_decoder(workload: Workload, given: Mapping[str, Any], weights: Weights) -> dict[str, Any]:
+    """Settings for an encoder and a decoder of attention layers."""
+    width = 256 if workload.symbols >= FEW_PAIRED else 128
+    chosen: dict[str, Any] = {
+        "layers": 3,
+        **_headed(width, given),
+        "context": 256,
+        "dropout": 0.2,
+        "lr": 0.004,
+    }
+    chosen |= {"batch_size": 64, "seq_len": 32, "optimizer": "muon"}
     return {name: value for name, value in chosen.items() if name not in given}
 
 

@@ -1,15 +1,21 @@
 """Position embeddings: where a symbol stands, which attention alone does not know.
 
-`learned` and `sinusoidal` vectors are added to those of the symbols; `rotary` ones turn queries and keys, so that
-their product depends on how far apart two symbols are.
+`learned` and `sinusoidal` vectors are added to those of the symbols, `concatenated` ones (sinusoidal) stand beside them
+before a layer makes one vector of both; `rotary` ones turn queries and keys, so that their product depends on how far
+apart two symbols are.
 """
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
+import math
 
-KINDS = ("rotary", "learned", "sinusoidal")
+import torch
+from torch import Tensor, nn
+
+from chainrule.nn.product import Linear
+
+KINDS = ("rotary", "learned", "sinusoidal", "concatenated")
+START = 0.02  # deviation of learned ones at the beginning
 BASE = 10_000.0  # the longest wave is 2 pi times as many symbols
 
 
@@ -35,3 +41,26 @@ def rotated(vectors: Tensor, by: tuple[Tensor, Tensor]) -> Tensor:
     """Vectors (B, H, T, d) turned pair by pair, the pairs being numbers d / 2 apart (Su et al. 2021)."""
     cosines, sines = by
     return vectors * cosines + vectors.roll(vectors.shape[-1] // 2, -1) * sines
+
+
+class Positions(nn.Module):
+    """Vectors of symbols with vectors of their positions, of any kind but rotary, which is left to attention."""
+
+    def __init__(self, kind: str, width: int, context: int) -> None:
+        super().__init__()
+        self.kind, self.width, self.context = kind, width, context
+        if kind == "learned":
+            self.weight = nn.Parameter(torch.empty(context, width).normal_(std=START))
+        if kind == "concatenated":
+            self.join = Linear(2 * width, width)
+
+    def forward(self, vectors: Tensor, positions: Tensor) -> Tensor:
+        """Vectors (B, T, D) at positions (B or 1, T)."""
+        if self.kind == "rotary":
+            return vectors
+        if self.kind == "learned":
+            return vectors + self.weight[positions.clamp(max=self.context - 1)]
+        waves, scale = sinusoidal(positions, self.width), math.sqrt(self.width)  # (B or 1, T, D)
+        if self.kind == "sinusoidal":
+            return vectors * scale + waves
+        return self.join(torch.cat([vectors * scale, waves.expand_as(vectors)], -1))  # type: ignore[no-any-return]

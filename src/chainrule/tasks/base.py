@@ -41,6 +41,10 @@ BUILT_IN: dict[str, tuple[str, str]] = {
     ),
     "vectors": ("chainrule.tasks.vectors", "word vectors: words that stand in the same contexts are alike"),
     "regress": ("chainrule.tasks.regress", "regression: a number for a sequence"),
+    "translate": (
+        "chainrule.tasks.translate",
+        "translation: a sequence for a sequence, by an encoder-decoder",
+    ),
     "masked": ("chainrule.tasks.masked", "masked language modelling (MLM): predict masked symbols"),
 }
 
@@ -84,6 +88,7 @@ class Task(Config, ABC):
         all_ids
     )  # how many ids `judge` reads, as many as `validate` would in the same time
     answers_count = staticmethod(no_answers)  # how many numbers a head answers with, by the codecs
+    default_model: ClassVar[str | None] = None  # the family, if none is named; None: an n-gram
     shown: ClassVar[tuple[str, ...]] = ()  # the figures that are printed; none named: all of them
     figure: ClassVar[str] = "log_loss"  # the one of them that models are compared by
     maximise: ClassVar[bool] = False  # whether more of it is better
@@ -110,11 +115,13 @@ class Task(Config, ABC):
     @final
     def sizes(self, codecs: Mapping[str, Codec]) -> dict[str, int]:
         """Those of the vocabularies a body is made for, by setting."""
-        roles = {"vocab_size": self.body_role(codecs), "source_size": self.source}
-        count = self.answers_count(codecs)
-        return {name: codecs[role].size for name, role in roles.items() if role} | (
-            {"answers": count} if count else {}
-        )
+        found = {"vocab_size": codecs[self.body_role(codecs)].size}
+        if self.source:
+            shared = codecs[self.source].fingerprint() == codecs[self.body_role(codecs)].fingerprint()
+            found["source_size"] = 0 if shared else codecs[self.source].size  # 0: one vocabulary for both
+        if count := self.answers_count(codecs):
+            found["answers"] = count
+        return found
 
     @abstractmethod
     def head(self, body: Body, codecs: Mapping[str, Codec], seed: int) -> Head | None:

@@ -110,7 +110,7 @@ class Span(Supervised):
     blank: ClassVar[Mapping[str, Any]] = {"answer": None, "start": None, "probability": None}
     figure: ClassVar[str] = "f1"
     maximise: ClassVar[bool] = True
-    default_model: ClassVar[str] = "lstm"
+    default_model: ClassVar[str | None] = "lstm"
 
     head_units: int = option(128, "units of the layers of the head", low=1, high=1 << 16)
     head_dropout: float = option(

@@ -52,7 +52,7 @@ class Supervised(Teaching):
 
     answers_role: ClassVar[str] = LABEL  # the column of right answers; the other roles are what is read
     blank: ClassVar[Mapping[str, Any]]  # what scripts are told of an example with nothing to read
-    default_model: ClassVar[str] = "bag"  # the family, if none is named
+    default_model: ClassVar[str | None] = "bag"  # the family, if none is named
 
     @final
     def inputs(self) -> list[str]:

@@ -20,7 +20,7 @@ from chainrule.data.columns import Data
 from chainrule.data.corpus import Part
 from chainrule.data.dataset import Prepared, prepare
 from chainrule.data.roles import Role
-from chainrule.data.rows import TEXT, main_of
+from chainrule.data.rows import TEXT
 from chainrule.data.sources import ReadConfig
 from chainrule.errors import ConfigError
 from chainrule.models.base import Body, CountingModel, LanguageModel
@@ -127,8 +127,7 @@ def _check_origins(asked: Asked, codec_from: object, init_from: object) -> None:
 
 def usual_model(task: str | None) -> str:
     """The family for a task, if none is named."""
-    kind = task_named(task) if task else None
-    return kind.default_model if kind and issubclass(kind, Supervised) else USUAL
+    return (task_named(task).default_model if task else None) or USUAL
 
 
 @dataclass(frozen=True)
@@ -169,10 +168,10 @@ def _fit(
 
 
 def _roles(model: str, task: Task) -> list[Role]:
-    """The columns a task reads, its main one with the codec the family likes."""
-    main, kind = main_of(role.name for role in task.roles()), family(model)
+    """The columns a task reads, with the codec the family likes where the task names none."""
+    kind = family(model)
     return [
-        replace(one, prefers=kind.codec, usual=kind.codec_settings) if one.name == main else one
+        one if one.codec else replace(one, prefers=kind.codec, usual=kind.codec_settings)
         for one in task.roles()
     ]
 

@@ -12,12 +12,15 @@ from chainrule.data.rows import LABEL, TEXT
 from chainrule.data.sources import ReadConfig, read
 from chainrule.errors import ChainruleError
 
+TRANSLATED = {"source", "target"}  # roles of translation
 LOOKED_AT = 10_000  # answers
 FRACTIONS, WHOLE = 10, 20  # more values than these, with fractions or as whole numbers, are no classes
 
 
 def guessed_task(options: Mapping[str, Any], data: Data | None = None) -> str | None:
     """A label is to be predicted, if there is one; a look at the first ones tells whether they are numbers."""
+    if set(options) >= TRANSLATED or (isinstance(data, Mapping) and set(data) >= TRANSLATED):
+        return "translate"
     labelled = any(name == LABEL or name.startswith(f"{LABEL}.") for name in options)
     both = isinstance(data, Mapping) and {TEXT, LABEL} <= set(data) and not options.get("column")
     if not (labelled or both):

@@ -1,0 +1,83 @@
+"""`translate`: for every source its translation."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from chainrule.cli.arguments import named
+from chainrule.cli.output import Json, Printer, Quiet, Verbose, encoded
+from chainrule.cli.saved import Int8, Saved, loaded
+from chainrule.cli.settings import Groups, of_data
+from chainrule.cli.verb import Verb, typed
+from chainrule.config import settings, share
+from chainrule.errors import ConfigError
+
+if TYPE_CHECKING:
+    from chainrule.use.translate import Translation
+
+
+class TranslateVerb(Verb):
+    """Its settings are those of generation, of lengths, and of reading data."""
+
+    def groups(self, asked: Mapping[str, str]) -> Groups:
+        from chainrule.decode.config import GenerationConfig
+        from chainrule.use.translate import LengthConfig
+
+        return {"Generation": [*settings(GenerationConfig), *settings(LengthConfig)], **of_data()}
+
+
+def translate(
+    context: typer.Context,
+    model: Saved,
+    texts: Annotated[
+        list[str] | None, typer.Argument(metavar="TEXT", help="Sources; without any, the lines of stdin.")
+    ] = None,
+    file: Annotated[
+        str | None, typer.Option("--file", "-f", help="Data to translate, of any kind fit reads.")
+    ] = None,
+    id: Annotated[
+        str | None, typer.Option("--id", metavar="COLUMN", help="The column with the id of each row.")
+    ] = None,
+    int8: Int8 = False,
+    json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Translate texts: one line out for every line in, in order.
+
+    Beam search with a beam of 5 and --length-penalty 1, if nothing else is said; --temperature draws at random.
+    With --count N the N best ones, each with its log-probability; with --json, one line for each source.
+    """
+    from chainrule.data.sources import ReadConfig
+    from chainrule.use.translate import Translator, translate, translate_each, translate_lines
+
+    options, output = typed(context), Printer(json, quiet, verbose)
+    reading = share(options, ReadConfig)
+    writing = {name: value for name, value in options.items() if name not in reading}
+    if texts and (file is not None or reading or id):
+        raise ConfigError("Give texts, or --file with what says how to read it, not both.")
+    bundle = loaded(model, int8)
+    if texts:
+        return _lines(translate(bundle, texts, **writing), output)
+    translator = Translator.of(bundle, writing)
+    if file is None and not reading and id is None:
+        named("-")
+        return _lines(translate_lines(translator, sys.stdin.buffer), output, waiting=True)
+    _lines(translate_each(translator, named(file or "-"), id=id, **reading), output)
+
+
+def _lines(found: Iterable[Translation], output: Printer, waiting: bool = False) -> None:
+    for one in found:
+        print(encoded(one.to_dict()) if output.json else _plain(one), flush=waiting)
+
+
+def _plain(one: Translation) -> str:
+    """One line; of several choices, a line each with its log-probability."""
+    if len(one.choices) <= 1:
+        return " ".join(one.text.split())
+    rows = ((" ".join(way.text.split()), way.log2prob) for way in one.choices)
+    return "\n".join(text if log is None else f"{one.row}\t{log:.4f}\t{text}" for text, log in rows)

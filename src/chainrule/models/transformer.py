@@ -1,0 +1,86 @@
+"""The family `transformer`: an encoder reads the source both ways, a decoder attends to it (Vaswani et al. 2017)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import torch
+from torch import Tensor, nn
+
+from chainrule.config import option
+from chainrule.models.base import ModelConfig, SourceConfig
+from chainrule.models.decoder import DEVIATION, CausalTransformer, DecoderConfig, DecoderState, init_weights
+from chainrule.models.registry import register
+from chainrule.models.sizing import encoder_decoder
+from chainrule.nn import position, tap
+from chainrule.nn.attention import ACTIVATIONS, BlockStack, padding_mask
+from chainrule.symbols import PAD
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncoderDecoderConfig(DecoderConfig, SourceConfig):
+    """Settings of the Transformer: layers of encoder and decoder, widths, positions."""
+
+    layers: int = option(3, "layers of the decoder", low=1, high=256, chosen=True)
+    encoder_layers: int | None = option(
+        None, "layers of the encoder; as many as --layers if not given", low=1, high=256
+    )
+    positions: str = option("sinusoidal", "position embeddings", choices=position.KINDS)
+    activation: str = option("relu", "activation of the MLP", choices=tuple(ACTIVATIONS))
+
+
+@register("transformer")
+class Transformer(CausalTransformer):
+    """p(x_t | x_<t, source): every layer of the decoder attends to what came out of the encoder."""
+
+    Config: ClassVar[type[ModelConfig]] = EncoderDecoderConfig
+    task: ClassVar[str] = "translate"
+    codec: ClassVar[str | None] = "subwords"
+    config: EncoderDecoderConfig
+    sizes = reader_sizes = staticmethod(encoder_decoder)
+
+    def __init__(self, config: EncoderDecoderConfig) -> None:
+        super().__init__(config, config.width)
+        shared = not config.source_size  # one vocabulary, one table
+        self.source_embedding = self.embedding if shared else nn.Embedding(config.source_size, config.width)
+        self.encoder = Encoder(config)
+        self.apply(init_weights)
+        self.blocks.scaled_init(DEVIATION)
+        self.encoder.blocks.scaled_init(DEVIATION)
+
+    @classmethod
+    def tiny(cls, seed: int = 0) -> Self:
+        config = EncoderDecoderConfig(
+            vocab_size=9, source_size=9, layers=2, encoder_layers=1, width=8, heads=2, context=12
+        )
+        return cls.seeded(config, seed)
+
+    def start(self, batch: int, source: Any = None) -> DecoderState:
+        """A source is ids (B, S), PAD to the right of those of a row; without one, there is nothing to attend to."""
+        ids = torch.full((batch, 1), PAD, device=self.device) if source is None else source  # (B, S)
+        real = ids != PAD
+        vectors = tap.tell(self, "source", self.dropout(self.source_embedding(ids)))  # (B, S, D)
+        return self.empty(batch, self.blocks.read_source(self.encoder(vectors, real), real))
+
+
+class Encoder(nn.Module):
+    """Vectors (B, S, D) of a source, each told of all the others: (B, S, D)."""
+
+    def __init__(self, config: EncoderDecoderConfig) -> None:
+        super().__init__()
+        pre = config.norm == "pre"
+        self.config = config
+        self.blocks = BlockStack(config.block(pre) for _ in range(config.encoder_layers or config.layers))
+        self.norm = nn.LayerNorm(config.width, config.epsilon) if pre else nn.Identity()
+        self.positions = position.Positions(config.positions, config.width, config.context)
+
+    def forward(self, vectors: Tensor, real: Tensor) -> Tensor:
+        positions = torch.arange(vectors.shape[1], device=vectors.device)[None]  # (1, S)
+        mask = padding_mask(real)
+        if self.config.positions == "rotary":
+            mask = replace(
+                mask, rotation=position.rotation(positions, self.config.width // self.config.heads)
+            )
+        hidden, _ = self.blocks(self.positions(vectors, positions), None, mask)  # (B, S, D)
+        return self.norm(hidden)  # type: ignore[no-any-return]

@@ -1,0 +1,88 @@
+"""Translation: a sequence for a sequence, p(target | source), symbol by symbol."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from chainrule.codecs.base import Codec
+from chainrule.config import option
+from chainrule.data.batches import Batch, Batches, TensorBatch
+from chainrule.data.corpus import Part
+from chainrule.data.paired import PairedBatches
+from chainrule.data.roles import Role
+from chainrule.judge.score import Score, measure
+from chainrule.models.base import Body, LanguageModel
+from chainrule.models.state import State
+from chainrule.symbols import PAD
+from chainrule.tasks.base import BatchSize, Figures, Task, mean_loss, register
+from chainrule.tasks.next import language_model_loss
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from chainrule.heads.base import Head
+
+SOURCE, TARGET = "source", "target"
+TOGETHER = 4096  # symbols scored side by side
+
+
+@register("translate")
+@dataclass(frozen=True, kw_only=True)
+class Translate(Task):
+    """p(target | source), with teacher forcing; judged by perplexity, and by BLEU in `evaluate`."""
+
+    predicts: ClassVar[str | None] = TARGET
+    source: ClassVar[str | None] = SOURCE
+    shown: ClassVar[tuple[str, ...]] = ("perplexity", "bits_per_symbol", "unknown")
+    default_model: ClassVar[str | None] = "transformer"
+    figure: ClassVar[str] = "bits_per_symbol"
+
+    shared_vocab: bool = option(
+        True, "one vocabulary and one table of embeddings for both sides, where symbols are parts of words"
+    )
+    label_smoothing: float = option(
+        0.1, "label smoothing: share of each target spread over all", low=0, high=0.9
+    )
+
+    def roles(self) -> Sequence[Role]:
+        return Role(SOURCE), Role(TARGET, shares=SOURCE if self.shared_vocab else None)
+
+    def head(self, body: Body, codecs: Mapping[str, Codec], seed: int) -> Head | None:
+        return None
+
+    def batches(self, body: Body, part: Part, codecs: Mapping[str, Codec], size: BatchSize) -> Batches:
+        return PairedBatches(part[SOURCE], part[TARGET], size.rows * size.length, size.seed)
+
+    def loss(self, body: Body, head: Head | None, batch: TensorBatch, state: State) -> tuple[Tensor, State]:
+        smoothing = self.label_smoothing if getattr(body, "training", False) else 0.0
+        return language_model_loss(body, batch, state, smoothing)[1:]
+
+    def validate(self, body: Body, head: Head | None, part: Part, batches: Batches, most: int) -> float:
+        return mean_loss(self, body, head, batches, most)
+
+    def judge(self, body: Body, head: Head | None, part: Part, codecs: Mapping[str, Codec]) -> Figures:
+        assert isinstance(body, LanguageModel)
+        return Figures(scored(body, part).figures())
+
+
+def scored(model: LanguageModel, part: Part) -> Score:
+    """How probable the targets of a part are, given their sources."""
+    corpus, batches = part[TARGET], PairedBatches(part[SOURCE], part[TARGET], TOGETHER)
+    total = Score(bytes=corpus.bytes, unknown=corpus.unknown)
+    for number in range(len(batches)):
+        batch = batches.batch(0, number)
+        real = batch.targets != PAD
+        total += measure(batch.targets[real], scores(model, batch)[real])
+    return total
+
+
+def scores(model: LanguageModel, batch: Batch) -> np.ndarray:
+    """Natural log-probability (B, T) of each target, 0 where there is none."""
+    given = batch.tensors(model.device)
+    with model.inference(batch.tokens.size):
+        found, _ = model.score(given.tokens, given.targets, model.start(len(batch), given.source))
+    return found.float().cpu().numpy()

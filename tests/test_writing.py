@@ -1,0 +1,140 @@
+"""Translation: a source and a target, from fit to evaluate, in Python and on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import chainrule as cr
+from chainrule.cli import main
+from chainrule.errors import ConfigError, ModelError
+from chainrule.use.translate import Translator
+
+DIGITS = "zero one two three four".split()
+SMALL = {"model": "transformer", "layers": 1, "width": 32, "heads": 2, "dropout": 0.0, "codec": "words"}
+
+
+def pairs(count: int, seed: int = 0) -> tuple[list[str], list[str]]:
+    """Numbers in words, and the same from the end as digits: every target depends on all of its source."""
+    rng = np.random.default_rng(seed)
+    rows = [rng.integers(0, len(DIGITS), rng.integers(1, 5)).tolist() for _ in range(count)]
+    return [" ".join(DIGITS[one] for one in row) for row in rows], [
+        " ".join(map(str, reversed(row))) for row in rows
+    ]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Parallel files and a model of them."""
+    place = tmp_path_factory.mktemp("writing")
+    for part, (source, target) in {"train": pairs(600), "valid": pairs(60, 1)}.items():
+        (place / f"{part}.en").write_text("\n".join(source) + "\n")
+        (place / f"{part}.de").write_text("\n".join(target) + "\n")
+    data = {"source": str(place / "train.en"), "target": str(place / "train.de")}
+    valid = {"source": str(place / "valid.en"), "target": str(place / "valid.de")}
+    model = cr.fit(data, valid=valid, epochs=25, lr=0.01, batch_size=16, **SMALL)
+    model.save(place / "mt")
+    return place
+
+
+def test_what_was_learnt_is_written_for_sources_of_any_length(folder: Path) -> None:
+    model = cr.load(folder / "mt")
+    source, target = pairs(40, 2)
+    found = model.translate(source)
+    assert [one.row for one in found] == list(range(1, 41))
+    assert np.mean([one.text == wanted for one, wanted in zip(found, target, strict=True)]) > 0.9
+
+
+def test_a_translation_does_not_depend_on_those_beside_it(folder: Path) -> None:
+    model, (source, _) = cr.load(folder / "mt"), pairs(70, 3)
+    together = [one.choices[0] for one in model.translate(source)]
+    alone = [model.translate([one])[0].choices[0] for one in source[:12]]
+    assert [one.text for one in together[:12]] == [one.text for one in alone]
+    assert [one.log2prob for one in together[:12]] == pytest.approx([one.log2prob for one in alone], abs=1e-3)
+
+
+def test_several_choices_differ_and_the_best_comes_first(folder: Path) -> None:
+    [found] = cr.load(folder / "mt").translate(["one two"], count=3)
+    assert len({one.text for one in found.choices}) == 3
+    logs = [one.log2prob for one in found.choices]
+    assert logs == sorted(logs, reverse=True) or len({len(one.text.split()) for one in found.choices}) > 1
+    [drawn] = cr.load(folder / "mt").translate(["one two"], temperature=1.0, seed=1)
+    assert drawn.choices[0].log2prob is None
+
+
+def test_lengths_are_bounded_by_the_source(folder: Path) -> None:
+    model = cr.load(folder / "mt")
+    [long] = model.translate(["one"], min_length_ratio=6.0)
+    assert len(long.text.split()) >= 6
+    [greedy] = model.translate(["one"], temperature=0.0, min_length_ratio=6.0)
+    assert len(greedy.text.split()) >= 6
+    [short] = model.translate(["one two three four"], length=2)
+    assert len(short.text.split()) <= 2
+
+
+def test_evaluation_has_bleu_its_signature_and_perplexity(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [str(folder / "mt"), "--source", str(folder / "valid.en"), "--target", str(folder / "valid.de")]
+    assert main(["evaluate", *words, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["bleu"] > 80 and found["perplexity"] < 2 and "tok:13a" in found["signature"]
+    assert found["intervals"]["bleu"][0] <= found["bleu"] <= found["intervals"]["bleu"][1]
+
+
+def test_one_line_comes_out_for_every_line_that_goes_in(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "in.txt").write_text("one two\n\nthree\n")
+    assert main(["translate", str(folder / "mt"), "--file", str(tmp_path / "in.txt")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 3 and lines[1] == "" and lines[0] == "2 1"
+    (tmp_path / "out.txt").write_text("\n".join(lines) + "\n")
+    (tmp_path / "right.txt").write_text("2 1\n\n3\n")
+    words = ["--hypotheses", str(tmp_path / "out.txt"), "--references", str(tmp_path / "right.txt")]
+    assert main(["evaluate", *words, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["examples"] == 3
+    assert main(["translate", str(folder / "mt"), "one two", "--count", "2", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["choices"]) == 2
+
+
+def test_the_command_fits_files_and_columns(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = "--model transformer --layers 1 --width 16 --heads 2 --steps 2 --codec words -q".split()
+    files = ["--source", str(folder / "train.en"), "--target", str(folder / "train.de")]
+    assert main(["fit", *files, *flags, "-o", str(tmp_path / "one")]) == 0
+    source, target = pairs(80)
+    rows = "".join(f"{one}\t{two}\n" for one, two in zip(source, target, strict=True))
+    (tmp_path / "pairs.tsv").write_text(f"en\tde\n{rows}")
+    words = ["fit", str(tmp_path / "pairs.tsv"), "--source", "en", "--target", "de", *flags]
+    assert main([*words, "-o", str(tmp_path / "two")]) == 0
+    assert cr.load(tmp_path / "two").card["columns"] == {"source": "en", "target": "de"}
+    assert main(["evaluate", str(tmp_path / "two"), str(tmp_path / "pairs.tsv"), "--json"]) == 0
+    capsys.readouterr()
+    assert main(["fit", "--source", str(folder / "train.en"), "-o", str(tmp_path / "three")]) == 1
+    assert "--target" in capsys.readouterr().err
+    assert main(["fit", "-o", str(tmp_path / "three")]) == 1 and "Name the data" in capsys.readouterr().err
+
+
+def test_sub_words_are_shared_and_so_is_their_table(folder: Path) -> None:
+    source, target = pairs(80)
+    small = {**SMALL, "codec": "subwords", "vocab": 300, "steps": 2, "width": 16}
+    shared = cr.fit({"source": np.array(source, object), "target": np.array(target, object)}, **small)
+    assert shared.codecs["source"].fingerprint() == shared.codecs["target"].fingerprint()
+    assert shared.body.config.source_size == 0 and "source_embedding.weight" not in shared.arrays()
+    apart = cr.fit(
+        {"source": np.array(source, object), "target": np.array(target, object)}, shared_vocab=False, **small
+    )
+    assert apart.body.config.source_size > 0 and "source_embedding.weight" in apart.arrays()
+
+
+def test_what_cannot_be_translated_is_refused(folder: Path) -> None:
+    lm = cr.fit(["a b c"] * 30, model="ngram", order=2)
+    with pytest.raises(ModelError, match="translates nothing"):
+        lm.translate(["a"])
+    with pytest.raises(ConfigError, match="beam"):
+        Translator.of(cr.load(folder / "mt"), {"beam": 2, "temperature": 0.5})

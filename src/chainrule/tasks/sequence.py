@@ -16,6 +16,7 @@ from chainrule.data.corpus import Part
 from chainrule.data.labelled import LabelledBatches
 from chainrule.data.roles import Role
 from chainrule.data.rows import LABEL, TEXT
+from chainrule.errors import ModelError
 from chainrule.models.base import Body
 from chainrule.models.readers import CountingReader, Examples, Spelling
 from chainrule.models.state import State
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from chainrule.heads.base import Head
 
 ROWS = 256  # texts read side by side
+AGAIN = "Copy or save the model again."
 WINDOWS = "they are read in overlapping windows, and the mean of their logits counts"
 POOLINGS = ("mean", "max", "last", "first", "ends", "attention")
 
@@ -127,7 +129,7 @@ class SequenceTask(Supervised):
             with body.inference(given.tokens.numel()):
                 head.eval()
                 logits, _ = self.logits(body, head, given, body.start(len(rows)))  # (B, answers)
-            np.add.at(found, rows, logits.float().cpu().numpy())
+            np.add.at(found, rows, _checked(logits, len(rows), head.config.answers))
         found /= np.bincount(windows.rows, minlength=len(found))[:, None]
         return found
 
@@ -137,6 +139,16 @@ class SequenceTask(Supervised):
         assert head is not None
         hidden, state = body.read(batch.tokens, state)  # (B, T, D)
         return head(hidden, batch.tokens != PAD), state
+
+
+def _checked(logits: Tensor, rows: int, answers: int) -> np.ndarray:
+    """Logits (B, answers) of which the best of each row is a number."""
+    found: np.ndarray = logits.float().cpu().numpy()
+    if found.shape != (rows, answers):
+        raise ModelError(f"Answers of shape {found.shape} came, and {(rows, answers)} was expected. {AGAIN}")
+    if answers and not np.isfinite(found.max(1)).all():
+        raise ModelError(f"The answer of this model to a text is no number. {AGAIN}")
+    return found
 
 
 def remarks(body: Body, part: Part) -> tuple[str, ...]:

@@ -74,8 +74,12 @@ class LabelledBatches:
         return max(1, -(-len(self.starts) // self.rows))
 
     def batch(self, epoch: int, number: int) -> Batch:
+        return self.take(*self.chosen(epoch, number))
+
+    def chosen(self, epoch: int, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """The sequences (B,) of a batch, and after how many symbols of each its window begins."""
         rows = self.groups(epoch)[number]
-        return self.take(rows, self._drawn(rows, epoch, number) if self.longest else None)
+        return rows, self._drawn(rows, epoch, number) if self.longest else np.zeros_like(rows)
 
     def _drawn(self, rows: np.ndarray, epoch: int, number: int) -> np.ndarray:
         """The offset (B,) of one of the windows of each sequence."""
@@ -85,9 +89,9 @@ class LabelledBatches:
         found: np.ndarray = self.windows.offsets[first + random.integers(0, count)]
         return found
 
-    def take(self, rows: np.ndarray, offsets: np.ndarray | None = None) -> Batch:
+    def take(self, rows: np.ndarray, offsets: np.ndarray) -> Batch:
         """These sequences and their answers; of those that are too long the window after `offsets` symbols."""
-        begin = self.starts[rows] + (0 if offsets is None else offsets)
+        begin = self.starts[rows] + offsets
         more = {name: values[rows] for name, values in self.extra.items()}
         return Batch(framed(padded(self.corpus.ids, begin, self.sizes[rows])), self.answers[rows], extra=more)
 

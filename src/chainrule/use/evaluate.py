@@ -62,7 +62,7 @@ def evaluate(bundle: Bundle, source: Data, label: str | None = None, **reading: 
     usual = {
         name: value
         for name, value in bundle.card.get("reading", {}).items()
-        if name in ("format", "encoding")
+        if name in ("format", "encoding", "column")
     }
     blocks = read_blocks(source, bundle.codecs, roles=roles, options={**usual, **reading, **given})
     bundle = knowing(bundle, blocks[task.body_role(bundle.codecs)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
@@ -14,7 +14,7 @@ from chainrule.errors import ConfigError, ModelError
 from chainrule.tasks.supervised import Answer, Supervised
 from chainrule.use.score import opened
 from chainrule.use.spelled import knowing
-from chainrule.use.text import encodable, typed_texts
+from chainrule.use.text import encodable, texts_of, typed_texts
 
 if TYPE_CHECKING:
     from chainrule.bundle import Bundle
@@ -112,7 +112,7 @@ def answers(bundle: Bundle, texts: Texts, top: int | None = None) -> Sequence[An
 def check_single(bundle: Bundle) -> None:
     """Refuse single texts where an example has several columns."""
     task, _ = predictor(bundle)
-    if len(task.inputs()) > 1:
+    if len(task.inputs()) > 1 + len(task.made):
         flags = " ".join(f"--{name} …" for name in task.inputs())
         raise ConfigError(
             f"The task {task.name!r} reads {' and '.join(task.inputs())}: give {flags}, or a table with these columns "
@@ -125,6 +125,10 @@ def predict(bundle: Bundle, texts: Iterable[str], top: int | None = None) -> lis
     from chainrule.data.numbered import parts
 
     check_single(bundle)
+    if predictor(bundle)[0].made:
+        from chainrule.use.questions import predict_texts
+
+        return list(predict_texts(bundle, texts_of(texts), top))
     given = typed_texts(bundle.codec, texts)
     return [one for rows in parts(given, None, 1) for one in _predicted(bundle, rows, top)]
 
@@ -136,9 +140,9 @@ def predict_each(
     from chainrule.data.numbered import numbered
 
     if len(predictor(bundle)[0].inputs()) > 1:
-        from chainrule.use.questions import predict_questions
+        from chainrule.use.questions import predict_rows
 
-        yield from predict_questions(bundle, source, id=id, top=top, **reading)
+        yield from predict_rows(bundle, source, id=id, top=top, **reading)
         return
 
     usual = {name: value for name, value in bundle.card.get("reading", {}).items() if name not in OF_CODECS}
@@ -152,8 +156,15 @@ def predict_lines(bundle: Bundle, stream: BinaryIO, top: int | None = None) -> I
     from chainrule.data.numbered import parts
 
     check_single(bundle)
-    first = 1
+    made, first = predictor(bundle)[0].made, 1
     for lines in arriving(stream):
+        if made:
+            from chainrule.use.questions import predict_texts
+
+            found = predict_texts(bundle, lines, top)
+            yield from (replace(one, row=first + at) for at, one in enumerate(found))
+            first += len(lines)
+            continue
         for rows in parts(encodable(lines), None, first):
             yield from _predicted(bundle, rows, top)
         first += len(lines)

@@ -1,16 +1,17 @@
-"""Predictions for examples with several columns, such as a question and a passage."""
+"""Predictions for examples with several columns, such as a question and a passage, or words and their places."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from chainrule.data.corpus import Corpus, Part
 from chainrule.data.dataset import read_rows
+from chainrule.data.given import Table
 from chainrule.data.roles import Role
-from chainrule.data.rows import Rows, trimmed
+from chainrule.data.rows import Rows, main_of, trimmed
 from chainrule.data.squad import ID, PASSAGE, QUESTION
 from chainrule.errors import ConfigError
 from chainrule.use.predict import Prediction, predictor
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from chainrule.bundle import Bundle
     from chainrule.data.columns import Data
 
-READING = ("encoding", "format")  # as when the model was fitted, where nothing else is said
+READING = ("encoding", "format", "column")  # as when the model was fitted, where nothing else is said
 
 
 def answer(bundle: Bundle, question: str, passage: str, top: int | None = None) -> Prediction:
@@ -28,10 +29,10 @@ def answer(bundle: Bundle, question: str, passage: str, top: int | None = None) 
     given = {QUESTION: [question], PASSAGE: [passage]}
     if not question.strip() or not passage.strip():
         raise ConfigError("A question and a passage are wanted, and one of them is empty.")
-    return next(predict_questions(bundle, given, top=top, columns={}))
+    return next(predict_rows(bundle, given, top=top, columns={}))
 
 
-def predict_questions(
+def predict_rows(
     bundle: Bundle,
     source: Data,
     *,
@@ -40,7 +41,7 @@ def predict_questions(
     columns: dict[str, str] | None = None,
     **reading: Any,
 ) -> Iterator[Prediction]:
-    """One prediction for each question of data of any size, in order, as they are read; blank ones have one, too."""
+    """One prediction for each row of data of any size, in order, as they are read; blank ones have one, too."""
     task, _ = predictor(bundle)
     named = bundle.card.get("columns", {}) if columns is None else columns
     roles = [Role(name, named.get(name), bundle.codecs[name].name, empty=True) for name in task.inputs()]
@@ -51,12 +52,23 @@ def predict_questions(
         first += len(rows)
 
 
+def predict_texts(bundle: Bundle, texts: Sequence[str], top: int | None = None) -> Iterator[Prediction]:
+    """One prediction for each text, where all other columns are made of it."""
+    task, _ = predictor(bundle)
+    main = main_of(task.inputs())
+    given = Table("the given texts", {main: list(texts)}, (main,))
+    return predict_rows(bundle, given, top=top, columns={}, column=None, format=None)
+
+
 def _answered(bundle: Bundle, rows: Rows, first: int, top: int | None) -> Iterator[Prediction]:
     task, head = predictor(bundle)
-    inner = trimmed(rows.columns[QUESTION])
+    if top is not None and top < 1:
+        raise ConfigError(f"--top must be at least 1, not {top}.")
+    main = main_of(task.inputs())
+    inner = trimmed(rows.columns[main])
     blank = inner.starts == inner.ends
     filled = rows.only(~blank)
-    bundle = knowing(bundle, lambda: [filled.columns[QUESTION]])
+    bundle = knowing(bundle, lambda: [filled.columns[main]])
     part = Part({name: _corpus(bundle, name, filled) for name in task.inputs()})
     found = iter(task.answers(bundle.body, head, part, bundle.codecs, top) if len(filled) else ())
     each = zip(rows.columns[ID], np.asarray(blank).tolist(), strict=True)

@@ -32,6 +32,7 @@ class Role:
     prefers: str | None = None  # the codec for text in words, if none is named
     usual: Mapping[str, Any] = field(default_factory=dict)  # settings of the codec where none are given
     empty: bool = False  # a blank cell is an empty sequence; else its row is left out, for all roles
+    like: str | None = None  # the role whose codec reads it, too
 
 
 @dataclass(frozen=True)

@@ -226,9 +226,15 @@ class Bundle:
         """Of word vectors, the `k` words that are to `c` as `b` is to `a`, without the three and with them."""
         return analogy(self, a, b, c, k)
 
-    def predict(self, texts: str | Iterable[str], top: int | None = None) -> list[Prediction]:
-        """The label of each text, with the probabilities of the `top` labels, best first."""
-        return predict(self, [texts] if isinstance(texts, str) else texts, top)
+    def predict(
+        self,
+        texts: str | Iterable[str] | Iterable[tuple[str, str]],
+        top: int | None = None,
+        pair: str | Iterable[str] | None = None,
+    ) -> list[Prediction]:
+        """The label of each text, with the probabilities of the `top` labels, best first; `pair`: second texts."""
+        others = [pair] if isinstance(pair, str) else pair
+        return predict(self, [texts] if isinstance(texts, str) else texts, others, top)
 
     def answer(self, question: str, passage: str, top: int | None = None) -> Prediction:
         """The part of a passage that answers a question (task span), with `top` others that were near."""

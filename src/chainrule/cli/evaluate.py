@@ -26,6 +26,10 @@ def evaluate(
         str | None,
         typer.Option("--label", metavar="COLUMN", help="The column of labels, if it has another name."),
     ] = None,
+    pair: Annotated[
+        str | None,
+        typer.Option("--pair", metavar="COLUMN", help="The column of second texts, if it has another name."),
+    ] = None,
     int8: Int8 = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -39,7 +43,8 @@ def evaluate(
     from chainrule.use.evaluate import evaluate
 
     bundle = loaded(model, int8)
-    found = evaluate(bundle, sources(data), label, **typed(context))
+    reading = typed(context) | ({} if pair is None else {"pair": pair})
+    found = evaluate(bundle, sources(data), label, **reading)
     Printer(json, quiet, verbose).result(found.to_dict(), describe(found))
 
 

@@ -33,6 +33,14 @@ Passage = Annotated[
 ]
 
 
+Pair = Annotated[
+    str | None,
+    typer.Option(
+        "--pair", metavar="TEXT", help="The second text of a pair; with --file, the column of second texts."
+    ),
+]
+
+
 def predict(
     context: typer.Context,
     model: Saved,
@@ -42,6 +50,7 @@ def predict(
     file: Annotated[
         str | None, typer.Option("--file", "-f", help="Data to predict, of any kind fit reads.")
     ] = None,
+    pair: Pair = None,
     question: Question = None,
     passage: Passage = None,
     top: Top = None,
@@ -70,8 +79,12 @@ def predict(
         from chainrule.use.questions import answer
 
         return _shown(answer(bundle, question, passage, top), output)
+    if pair is not None and texts:
+        found = predict(bundle, texts, [pair] * len(texts), top)
+        return _shown(found[0], output) if len(found) == 1 else _lines(found, output)
+    reading |= {} if pair is None else {"pair": pair}
     if texts:
-        found = predict(bundle, texts, top)
+        found = predict(bundle, texts, None, top)
         return _shown(found[0], output) if len(found) == 1 else _lines(found, output)
     if file is None and not reading and id is None:
         named("-")

@@ -33,6 +33,7 @@ class Role:
     otherwise: str | None = None  # the codec, whatever the data are, if none is named
     usual: Mapping[str, Any] = field(default_factory=dict)  # settings of the codec where none are given
     empty: bool = False  # a blank cell is an empty sequence; else its row is left out, for all roles
+    like: str | None = None  # the role whose codec reads it, too
 
 
 @dataclass(frozen=True)

@@ -119,20 +119,19 @@ class TagBatches:
         return self.sentences.windows
 
     def batch(self, epoch: int, number: int) -> Batch:
-        rows, offsets = self.sentences.chosen(epoch, number)
-        return self.take(rows, offsets)
+        return self.at(self.sentences.drawn(epoch, number))
 
-    def take(self, rows: np.ndarray, offsets: np.ndarray) -> Batch:
-        """These sentences and their tags; of those that are too long the window after `offsets` symbols."""
-        tokens = self.sentences.take(rows, offsets).tokens
-        which, places = self.inside(rows, offsets)
+    def at(self, some: np.ndarray) -> Batch:
+        """These windows, and the tags of the words in them."""
+        tokens, _ = self.sentences.tokens(some)
+        which, places = self.inside(some)
         targets = np.where(which >= 0, self.words.tags[which], PAD)
         return Batch(tokens, targets, extra={PLACES: places})
 
-    def inside(self, rows: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The words (B, W) of such windows, -1 behind the last one, and their places (B, W) in them, then 0."""
-        begin = self.words.first[rows] + offsets
-        end = begin + self.sentences.sizes[rows] - 1  # the place of EOS
+    def inside(self, some: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The words (B, W) of these windows, -1 behind the last one, and their places (B, W) in them, then 0."""
+        begin = self.words.first[self.windows.rows[some]] + self.windows.offsets[some]
+        end = begin + self.windows.sizes[some] - 1  # the place of EOS
         first = np.searchsorted(self.words.places, begin, "right")
         counts = np.searchsorted(self.words.places, end) - first
         columns = np.arange(max(1, int(counts.max(initial=0))))[None]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -48,6 +48,7 @@ class ClassNgram(CountingReader):
     """log p(c) + log p(x_1 | c) + log p(x_2 | x_1, c) + …"""
 
     Config: ClassVar[type[ModelConfig]] = ClassNgramConfig
+    pairs: ClassVar[Literal["apart", "together"] | None] = None
     config: ClassNgramConfig  # type: ignore[assignment]
 
     def __init__(

@@ -87,6 +87,7 @@ class CountingReader(ArrayLearner):
     task: ClassVar[str] = "classify"
     tasks: ClassVar[tuple[str, ...]] = ("classify",)  # what it can be made for
     reads: Literal["left", "both"] = "both"
+    pairs: ClassVar[Literal["apart", "together"] | None] = "together"
     Config: ClassVar[type[ModelConfig]] = ReaderConfig
     config: ReaderConfig
 

@@ -166,14 +166,12 @@ class Tag(Supervised):
         texts = TagBatches(words, 1, body.context)
         found = np.zeros((len(words.places), head.config.answers), np.float32)
         times = np.zeros(len(found), np.int64)
-        windows = texts.windows
-        for some in _together(windows.sizes):
-            rows, offsets = windows.rows[some], windows.offsets[some]
-            which, _ = texts.inside(rows, offsets)  # (B, W)
-            given = texts.take(rows, offsets).tensors(body.device)
+        for some in _together(texts.windows.sizes):
+            which, _ = texts.inside(some)  # (B, W)
+            given = texts.at(some).tensors(body.device)
             with body.inference(given.tokens.numel()):
                 head.eval()
-                logits, _ = self.logits(body, head, given, body.start(len(rows)))  # (B, W, tags)
+                logits, _ = self.logits(body, head, given, body.start(len(some)))  # (B, W, tags)
             own = which >= 0
             np.add.at(found, which[own], logits.float().cpu().numpy()[own])
             np.add.at(times, which[own], 1)

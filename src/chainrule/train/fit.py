@@ -30,11 +30,12 @@ from chainrule.progress import Progress
 from chainrule.progress import progress as shown
 from chainrule.tasks.base import Task, tasks
 from chainrule.tasks.base import task as task_named
+from chainrule.tasks.sequence import SequenceTask
 from chainrule.tasks.supervised import Supervised, Teaching
 from chainrule.train.budget import Timing
 from chainrule.train.checkpoint import clear_run
 from chainrule.train.config import FitConfig, TrainConfig
-from chainrule.train.guess import guessed_task
+from chainrule.train.guess import guessed_task, paired
 from chainrule.train.refit import Twin, first_half, recount, refit_facts, reread, retrain
 from chainrule.train.shared import SharedCodecs
 from chainrule.train.start import Start
@@ -77,6 +78,7 @@ def fit(
     """
     place = Place(run, resume, progress, timing or Timing())
     asked = Asked(data, valid, test, old, model, task, codec).understood(options)
+    options = paired(options, data)
     _check_origins(asked, codec_from, init_from)
     clear_run(run, resume, force)
     if init_from is not None and asked.supervised:
@@ -178,7 +180,7 @@ def _roles(model: str, task: Task) -> list[Role]:
     """The columns a task reads, its main one with the codec the family likes."""
     main, kind = main_of(role.name for role in task.roles()), family(model)
     return [
-        replace(one, prefers=kind.codec, usual=kind.codec_settings) if one.name == main else one
+        replace(one, prefers=kind.codec, usual=kind.codec_settings) if main in (one.name, one.like) else one
         for one in task.roles()
     ]
 
@@ -237,7 +239,10 @@ def ask(model: str, task: str | None, options: Mapping[str, Any]) -> Task:
     configs: list[type[Config]] = [ReadConfig, *settings_of(model, task).values()]
     for config in configs:
         config.from_values(share(options, config))
-    return wanted.from_values(share(options, wanted))
+    found = wanted.from_values(share(options, wanted))
+    if isinstance(found, SequenceTask):
+        found.check_family(kind)
+    return found
 
 
 def renamed(options: Mapping[str, Any], configs: Iterable[type[Config]]) -> dict[str, Any]:

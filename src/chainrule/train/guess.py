@@ -8,7 +8,7 @@ from typing import Any
 
 from chainrule.config import share
 from chainrule.data.columns import Data
-from chainrule.data.rows import LABEL, TEXT
+from chainrule.data.rows import LABEL, PAIR, TEXT
 from chainrule.data.sources import ReadConfig, read
 from chainrule.errors import ChainruleError
 
@@ -23,6 +23,12 @@ def guessed_task(options: Mapping[str, Any], data: Data | None = None) -> str | 
     if not (labelled or both):
         return None
     return "regress" if _are_measured(list(islice(_answers(options, data), LOOKED_AT))) else "classify"
+
+
+def paired(options: Mapping[str, Any], data: Data) -> dict[str, Any]:
+    """Options with the column of second texts, where columns are given under the names of roles."""
+    there = isinstance(data, Mapping) and {PAIR, LABEL} <= set(data) and PAIR not in options
+    return {**options, PAIR: PAIR} if there else dict(options)
 
 
 def _answers(options: Mapping[str, Any], data: Data | None) -> Iterator[bytes]:

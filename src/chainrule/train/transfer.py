@@ -71,11 +71,14 @@ def _prepared(
 ) -> Prepared:
     """The data as ids: what the body reads by its own codec, labels by a new one."""
     main = main_of(role.name for role in task.roles())
-    roles = [replace(one, codec=origin.codec.name) if one.name == main else one for one in task.roles()]
+    roles = [
+        replace(one, codec=origin.codec.name) if main in (one.name, one.like) else one for one in task.roles()
+    ]
     data = open_data(*parts, roles=roles, options=options, allowed=known)
-    data = replace(data, why={**data.why, main: f"that of {name}"})
-    others = replace(data, roles={name: role for name, role in data.roles.items() if name != main})
-    found = encoded(data, {main: origin.codec, **learn_codecs(others)})
+    own = data.alike(main)
+    data = replace(data, why={**data.why, **dict.fromkeys(own, f"that of {name}")})
+    others = replace(data, roles={name: role for name, role in data.roles.items() if name not in own})
+    found = encoded(data, dict.fromkeys(own, origin.codec) | learn_codecs(others))
     return found.spelled_out() if origin.body.config.word_letters else found
 
 

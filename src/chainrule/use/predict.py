@@ -10,6 +10,7 @@ import numpy as np
 
 from chainrule.codecs.base import Texts
 from chainrule.data.corpus import Corpus, Part
+from chainrule.data.rows import TEXT
 from chainrule.errors import ConfigError, ModelError
 from chainrule.tasks.supervised import Answer, Supervised
 from chainrule.use.score import opened
@@ -113,24 +114,38 @@ def check_single(bundle: Bundle) -> None:
     """Refuse single texts where an example has several columns."""
     task, _ = predictor(bundle)
     if len(task.inputs()) > 1 + len(task.made):
-        flags = " ".join(f"--{name} …" for name in task.inputs())
+        flags = " ".join("TEXT" if name == TEXT else f"--{name} …" for name in task.inputs())
         raise ConfigError(
-            f"The task {task.name!r} reads {' and '.join(task.inputs())}: give {flags}, or a table with these columns "
-            "with --file."
+            f"The model reads {' and '.join(task.inputs())}: give {flags}, or a table with these columns with --file."
         )
 
 
-def predict(bundle: Bundle, texts: Iterable[str], top: int | None = None) -> list[Prediction]:
-    """One prediction for each text, in order."""
+def predict(
+    bundle: Bundle,
+    texts: Iterable[str] | Iterable[tuple[str, str]],
+    pair: Iterable[str] | None = None,
+    top: int | None = None,
+) -> list[Prediction]:
+    """One prediction for each text or, of a model that reads two, for each and the one beside it in `pair`.
+
+    Such texts may also come as tuples.
+    """
     from chainrule.data.numbered import parts
 
+    given: list[Any] = list(texts)
+    if pair is None and given and all(isinstance(one, tuple) and len(one) == 2 for one in given):
+        given, pair = [one for one, _ in given], [other for _, other in given]
+    if pair is not None:
+        from chainrule.use.questions import predict_pairs
+
+        return predict_pairs(bundle, given, list(pair), top)
     check_single(bundle)
     if predictor(bundle)[0].made:
         from chainrule.use.questions import predict_texts
 
-        return list(predict_texts(bundle, texts_of(texts), top))
-    given = typed_texts(bundle.codec, texts)
-    return [one for rows in parts(given, None, 1) for one in _predicted(bundle, rows, top)]
+        return list(predict_texts(bundle, texts_of(given), top))
+    typed = typed_texts(bundle.codec, given)
+    return [one for rows in parts(typed, None, 1) for one in _predicted(bundle, rows, top)]
 
 
 def predict_each(
@@ -170,9 +185,14 @@ def predict_lines(bundle: Bundle, stream: BinaryIO, top: int | None = None) -> I
         first += len(lines)
 
 
-def _predicted(bundle: Bundle, rows: Numbered, top: int | None) -> Iterator[Prediction]:
+def check_top(top: int | None) -> None:
+    """Refuse to give less than one choice."""
     if top is not None and top < 1:
         raise ConfigError(f"--top must be at least 1, not {top}.")
+
+
+def _predicted(bundle: Bundle, rows: Numbered, top: int | None) -> Iterator[Prediction]:
+    check_top(top)
     found = iter(answers(bundle, rows.filled, top))
     names = rows.ids or (None,) * len(rows.texts)
     each = zip(rows.texts, np.asarray(rows.blank).tolist(), names, strict=True)

@@ -15,7 +15,8 @@ import numpy as np
 
 from chainrule.config import option
 from chainrule.errors import ModelError
-from chainrule.models.bag.features import ORDERS, features, first_ones
+from chainrule.models.bag.features import ORDERS, Features, features, first_ones
+from chainrule.models.bag.pairs import of_pairs
 from chainrule.models.bag.svm import Rows, ridge, solve
 from chainrule.models.base import ModelConfig
 from chainrule.models.readers import (
@@ -72,7 +73,7 @@ class Bag(CountingReader):
         cls, config: Any, given: Examples, progress: Progress = no_progress, valid: Examples | None = None
     ) -> Self:
         spelling = given.spelling or plain_spelling(config.vocab_size)
-        found = features(given.ids, given.starts, spelling, config.orders, _pair(config.letters))
+        found = _features(given.ids, given.starts, spelling, config)
         keys = _kept(found.hashes, found.sequences, config)
         rows = Rows.of(_known(found.hashes, keys), found.sequences, len(given.starts), len(keys))
         learnt = (
@@ -91,7 +92,7 @@ class Bag(CountingReader):
         return cls.learn(config, Examples(ids.ravel(), ids[:, 1] % 3))
 
     def evidence(self, ids: np.ndarray, starts: np.ndarray) -> np.ndarray:
-        found = features(ids, starts, self.spelling, self.config.orders, _pair(self.config.letters))
+        found = _features(ids, starts, self.spelling, self.config)
         index = _known(found.hashes, self.keys)
         keep = first_ones(index, found.sequences, len(self.keys))
         index, places, sequences = index[keep], found.places[keep], found.sequences[keep]
@@ -152,9 +153,10 @@ def _numbers(rows: Rows, given: Examples, config: BagConfig) -> dict[str, np.nda
     return {"ratios": ratios, "weights": weights[:, None], "bias": np.array([bias], np.float32)}
 
 
-def _pair(letters: tuple[int, ...]) -> tuple[int, int]:
-    """From and to; one number stands for both."""
-    return (letters[0], letters[-1]) if letters else (0, 0)
+def _features(ids: np.ndarray, starts: np.ndarray, spelling: Spelling, config: BagConfig) -> Features:
+    """All n-grams of texts, or of pairs of texts; of letters one number stands for both ends."""
+    low, high = (config.letters[0], config.letters[-1]) if config.letters else (0, 0)
+    return of_pairs(features(ids, starts, spelling, config.orders, (low, high)), ids, starts)
 
 
 def _kept(hashes: np.ndarray, sequences: np.ndarray, config: BagConfig) -> np.ndarray:

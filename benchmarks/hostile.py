@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from faults import Section, Wrong
 from mutations import changed, mutated
-from workshop import answering, answers, example_data, some_model
+from workshop import answers, example_data, some_model, with_heads
 
 import chainrule as cr
 from chainrule.cli import main
@@ -65,7 +65,7 @@ def labelled_files(examples: Path, place: Path, random: Random) -> None:
         path.write_bytes(
             mutated(random, content) if len(paths) == 1 or random.randrange(2) == few else content
         )
-    about = random.choice([one for one in answering() if one != "span"])
+    about = random.choice([one for one in with_heads() if one != "span"])
     options: dict[str, Any] = {"column": "text", "label": "label"} if name in LABELLED[:5] else {}
     if name == "trees.conllu":
         options = random.choice([{}, {"column": "form"}, {"column": "form", "label": "upos"}])

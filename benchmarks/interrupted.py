@@ -19,17 +19,13 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from random import Random
-from typing import Any
 
+import served
 import shim
 from faults import Done, Hang, Lost, Section, Wrong
 from workshop import RUN, TEXT
 
 import chainrule as cr
-from chainrule.choose import (
-    forks,
-    worker,  # noqa: F401  (what is imported here need not be imported by every fork)
-)
 from chainrule.cli import main
 
 PROBE, OLD, BESIDE = "she was late", "subwords", "of the user\n"
@@ -84,7 +80,7 @@ def _execute(words: list[str], fault: str, at: int, told: int, out: int) -> None
         signal.signal(signal.SIGINT, signal.default_int_handler)
         os.dup2(told, 1), os.dup2(told, 2)
         sys.stdout, sys.stderr = (io.TextIOWrapper(io.FileIO(number, "w")) for number in (1, 2))
-        forks.Forks._started = _begun  # type: ignore[method-assign]
+        served.install()
         points = shim.install(fault, at)
         sys.argv = ["chainrule", *words]
         code = main()  # with the handlers of a command
@@ -92,42 +88,6 @@ def _execute(words: list[str], fault: str, at: int, told: int, out: int) -> None
         os.write(out, json.dumps([points.count, points.disk]).encode())
     finally:
         os._exit(code)
-
-
-class Server:
-    """The process in which a comparison forks its jobs, forked itself, so that faults happen in it, too."""
-
-    def __init__(self, out: Path) -> None:
-        asked, ask = os.pipe()
-        tell, told = os.pipe()
-        self.returncode: int | None = None
-        self.child = os.fork()
-        if not self.child:
-            os.close(ask), os.close(tell)
-            self._serve(out, asked, told)
-        os.close(asked), os.close(told)
-        self.stdin, self.stdout = os.fdopen(ask, "w"), os.fdopen(tell)
-
-    def _serve(self, out: Path, asked: int, told: int) -> None:
-        try:
-            with (out / "jobs" / forks.LOG).open("a") as errors:
-                os.dup2(asked, 0), os.dup2(told, 1), os.dup2(errors.fileno(), 2)
-            sys.stdin, sys.stdout = os.fdopen(0), io.TextIOWrapper(io.FileIO(1, "w"))
-            forks.serve(out)
-        finally:
-            os._exit(0)
-
-    def wait(self) -> int:
-        """Its exit code, when it has ended."""
-        if self.returncode is None:
-            self.returncode = os.waitstatus_to_exitcode(os.waitpid(self.child, 0)[1])
-        return self.returncode
-
-
-def _begun(self: forks.Forks) -> Any:
-    if self.process is None:
-        self.process = Server(self.out)  # type: ignore[assignment]
-    return self.process
 
 
 def _waited(child: int) -> int:

@@ -124,7 +124,7 @@ def _parquet(path: Path) -> None:
     pq.write_table(pa.Table.from_pylist(ROWS), path)
 
 
-def answering() -> list[str]:
+def with_heads() -> list[str]:
     """The tasks in which a head answers."""
     return [name for name in tasks() if issubclass(task(name), Supervised)]
 
@@ -137,7 +137,7 @@ def wanted() -> Iterator[tuple[str, str, str]]:
         kind = family(name)
         if kind.learner is not None:
             yield name, name, kind.task
-        others = answering() if kind.learner == "gradient" else getattr(kind, "tasks", ())
+        others = with_heads() if kind.learner == "gradient" else getattr(kind, "tasks", ())
         yield from ((f"{other}-{name}", name, other) for other in others if other != kind.task)
 
 

@@ -249,7 +249,7 @@ def test_stopped_and_resumed_equals_uninterrupted_given_the_same_revisions(tmp_p
 
 
 def resumed(folder: str) -> None:
-    """Go on by a plan that was recorded; in a process that may be killed."""
+    """Continue by a plan that was recorded, in a process that may be killed."""
     run = trainer(Path(folder) / "killed", checkpoint_every="1e-9s")
     run.budget = Recorded(Plan.from_values(json.loads((Path(folder) / "plan.json").read_text())))  # type: ignore[assignment]
     run.restore()

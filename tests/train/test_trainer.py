@@ -241,7 +241,7 @@ def curve(folder: Path) -> list[dict[str, Any]]:
 
 
 def resumed(folder: str) -> None:
-    """Go on in a folder; in a process that may be killed."""
+    """Continue in a folder, in a process that may be killed."""
     run = trainer(Path(folder), **LONG)
     run.restore()
     os.write(1, b"go\n")

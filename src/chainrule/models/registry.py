@@ -7,6 +7,10 @@ from chainrule.registry import Registry
 
 BUILT_IN: dict[str, tuple[str, str]] = {
     "majority": ("chainrule.models.majority", "always the most frequent label; what others must beat"),
+    "most-frequent-tag": (
+        "chainrule.models.most_frequent_tag",
+        "of every word the tag it had most often; what taggers must beat",
+    ),
     "bag": ("chainrule.models.bag", "bag of word and character n-grams, linear (NB-SVM); trained in seconds"),
     "class-ngram": ("chainrule.models.class_ngram", "an n-gram for every label, and Bayes' rule"),
     "cnn": ("chainrule.models.cnn", "CNN over words with max pooling (Kim 2014)"),

@@ -8,10 +8,12 @@ from typing import Any
 
 from chainrule.config import share
 from chainrule.data.columns import Data
+from chainrule.data.glue import GLUE
 from chainrule.data.rows import LABEL, PAIR, TEXT
 from chainrule.data.sources import ReadConfig, read
-from chainrule.errors import ChainruleError
+from chainrule.errors import ChainruleError, ConfigError
 
+MULTI_LABEL = "multi-label"
 LOOKED_AT = 10_000  # answers
 FRACTIONS, WHOLE = 10, 20  # more values than these, with fractions or as whole numbers, are no classes
 
@@ -19,16 +21,26 @@ FRACTIONS, WHOLE = 10, 20  # more values than these, with fractions or as whole 
 def guessed_task(options: Mapping[str, Any], data: Data | None = None) -> str | None:
     """A label is to be predicted, if there is one; a look at the first ones tells whether they are numbers."""
     labelled = any(name == LABEL or name.startswith(f"{LABEL}.") for name in options)
+    labelled = labelled or options.get("format") == GLUE
     both = isinstance(data, Mapping) and {TEXT, LABEL} <= set(data) and not options.get("column")
     if not (labelled or both):
         return None
     return "regress" if _are_measured(list(islice(_answers(options, data), LOOKED_AT))) else "classify"
 
 
+def several(task: str | None, multi_label: bool) -> str | None:
+    """The task where an example may have several labels."""
+    if multi_label and task not in (None, "classify", MULTI_LABEL):
+        raise ConfigError(f"--multi-label is for labels, and the task is {task!r}: leave out one of them.")
+    return MULTI_LABEL if multi_label else task
+
+
 def paired(options: Mapping[str, Any], data: Data) -> dict[str, Any]:
     """Options with the column of second texts, where columns are given under the names of roles."""
-    there = isinstance(data, Mapping) and {PAIR, LABEL} <= set(data) and PAIR not in options
-    return {**options, PAIR: PAIR} if there else dict(options)
+    there = isinstance(data, Mapping) and {PAIR, LABEL} <= set(data)
+    if options.get("format") == GLUE and not isinstance(data, Mapping):
+        there = PAIR in read(data, ReadConfig.from_values(share(options, ReadConfig))).names()
+    return {**options, PAIR: PAIR} if there and PAIR not in options else dict(options)
 
 
 def _answers(options: Mapping[str, Any], data: Data | None) -> Iterator[bytes]:
@@ -37,6 +49,7 @@ def _answers(options: Mapping[str, Any], data: Data | None) -> Iterator[bytes]:
         return
     given = options.get(LABEL, options.get(f"{LABEL}.column"))
     column = given.get("column") if isinstance(given, Mapping) else given
+    column = column or (LABEL if options.get("format") == GLUE else None)
     reading = {**share(options, ReadConfig), "column": column, "group": None, "sort": None, "stream": False}
     try:
         if isinstance(data, Mapping) and LABEL in data:

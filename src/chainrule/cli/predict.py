@@ -79,16 +79,13 @@ def predict(
         from chainrule.use.questions import answer
 
         return _shown(answer(bundle, question, passage, top), output)
-    if pair is not None and texts:
-        found = predict(bundle, texts, [pair] * len(texts), top)
-        return _shown(found[0], output) if len(found) == 1 else _lines(found, output)
-    reading |= {} if pair is None else {"pair": pair}
     if texts:
-        found = predict(bundle, texts, None, top)
+        found = predict(bundle, texts, None if pair is None else [pair] * len(texts), top)
         return _shown(found[0], output) if len(found) == 1 else _lines(found, output)
-    if file is None and not reading and id is None:
+    if file is None and not reading and id is None and pair is None:
         named("-")
         return _lines(predict_lines(bundle, sys.stdin.buffer, top), output, waiting=True)
+    reading |= {} if pair is None else {"pair": pair}
     _lines(predict_each(bundle, named(file or "-"), id=id, top=top, **reading), output)
 
 

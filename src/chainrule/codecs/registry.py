@@ -10,6 +10,10 @@ BUILT_IN: dict[str, tuple[str, str]] = {
     "characters": ("chainrule.codecs.characters", "character-level: every Unicode code point is a token"),
     "events": ("chainrule.codecs.events", "categorical: every value of a table's column is a token"),
     "labels": ("chainrule.codecs.labels", "labels: every cell is one token; for answers of classification"),
+    "label-sets": (
+        "chainrule.codecs.label_sets",
+        "label sets: every cell is some labels, or none; for answers of multi-label classification",
+    ),
     "numbers": ("chainrule.codecs.numbers", "quantised real numbers: every value is the bin it falls into"),
     "subwords": ("chainrule.codecs.subwords", "sub-word tokenizer learnt from the data: BPE or unigram"),
     "huggingface": (

@@ -20,7 +20,7 @@ MANY = 20  # labels from which on no confusion matrix is shown
 class Classified(Judged):
     """Probabilities of labels and what was right: everything one can say about a classifier."""
 
-    sure: ClassVar[tuple[str, ...]] = ("accuracy", "macro_f1", "log_loss")
+    sure: ClassVar[tuple[str, ...]] = ("accuracy", "macro_f1", "log_loss", "matthews", "f1")
 
     probabilities: np.ndarray  # (N, labels)
     answers: np.ndarray  # (N,) from 0 on; -1: a label that was never seen in training

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from chainrule.errors import ModelError
-from chainrule.models.readers import CountingReader, Examples, ReaderConfig, log_priors
+from chainrule.models.readers import CountingReader, Examples, ReaderConfig, log_odds, log_priors
 from chainrule.models.registry import register
 from chainrule.progress import Progress, no_progress
 
@@ -18,7 +18,7 @@ from chainrule.progress import Progress, no_progress
 class Majority(CountingReader):
     """log p(answer), whatever is read."""
 
-    tasks: ClassVar[tuple[str, ...]] = ("classify", "regress")
+    tasks: ClassVar[tuple[str, ...]] = ("classify", "multi-label", "regress")
 
     def __init__(self, config: ReaderConfig, priors: np.ndarray) -> None:
         self.config, self.priors, self.width = config, priors, len(priors)
@@ -29,7 +29,10 @@ class Majority(CountingReader):
     ) -> Self:
         if given.are_numbers:
             return cls(config, given.answers.mean(keepdims=True).astype(np.float32))
-        return cls(config, log_priors(given.answers, config.answers).astype(np.float32))
+        known = (
+            log_odds(given, config.answers) if given.are_sets else log_priors(given.answers, config.answers)
+        )
+        return cls(config, known.astype(np.float32))
 
     @classmethod
     def tiny(cls, seed: int = 0) -> Self:

@@ -35,6 +35,7 @@ BUILT_IN: dict[str, tuple[str, str]] = {
         "chainrule.tasks.tag",
         "sequence labelling: a tag for every word (parts of speech, entities, roles)",
     ),
+    "multi-label": ("chainrule.tasks.multi_label", "classification: all labels of a sequence, or none"),
     "span": (
         "chainrule.tasks.span",
         "extractive question answering (SQuAD): the part of a passage that answers a question",

@@ -35,7 +35,7 @@ from chainrule.tasks.supervised import Supervised, Teaching
 from chainrule.train.budget import Timing
 from chainrule.train.checkpoint import clear_run
 from chainrule.train.config import FitConfig, TrainConfig
-from chainrule.train.guess import guessed_task, paired
+from chainrule.train.guess import guessed_task, paired, several
 from chainrule.train.refit import Twin, first_half, recount, refit_facts, reread, retrain
 from chainrule.train.shared import SharedCodecs
 from chainrule.train.start import Start
@@ -51,6 +51,7 @@ def fit(
     *,
     model: str | None = None,
     task: str | None = None,
+    multi_label: bool = False,
     codec: str | None = None,
     codec_from: str | Path | Bundle | SharedCodecs | None = None,
     valid: Data | None = None,
@@ -77,7 +78,7 @@ def fit(
     trained on, to see what it forgets. The codec of `codec_from`, another model, is shared: both can be mixed.
     """
     place = Place(run, resume, progress, timing or Timing())
-    asked = Asked(data, valid, test, old, model, task, codec).understood(options)
+    asked = Asked(data, valid, test, old, model, several(task, multi_label), codec).understood(options)
     options = paired(options, data)
     _check_origins(asked, codec_from, init_from)
     clear_run(run, resume, force)
@@ -226,7 +227,8 @@ def ask(model: str, task: str | None, options: Mapping[str, Any]) -> Task:
     able = kind.tasks if issubclass(kind, CountingReader) else (kind.task,)
     if kind.learner == "count" and task not in (None, *able):
         raise ConfigError(
-            f"A {model} is made by counting, for {' and '.join(map(repr, able))}, not for {task!r}."
+            f"A {model} is made by counting, for {' and '.join(map(repr, able))}, not for {task!r}. "
+            "Choose another with --model: chainrule models lists them."
         )
     wanted = task_named(task or kind.task)
     if wanted.predicts and not issubclass(kind, LanguageModel):

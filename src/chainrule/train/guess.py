@@ -15,11 +15,13 @@ from chainrule.config import share
 from chainrule.data.columns import Data
 from chainrule.data.conll import is_columns
 from chainrule.data.given import plain
+from chainrule.data.glue import GLUE
 from chainrule.data.paths import FORMATS, plain_suffix
 from chainrule.data.rows import LABEL, PAIR, TEXT
 from chainrule.data.sources import ReadConfig, read
-from chainrule.errors import ChainruleError
+from chainrule.errors import ChainruleError, ConfigError
 
+MULTI_LABEL = "multi-label"
 LOOKED_AT = 10_000  # answers
 FRACTIONS, WHOLE = 10, 20  # more values than these, with fractions or as whole numbers, are no classes
 
@@ -27,22 +29,35 @@ FRACTIONS, WHOLE = 10, 20  # more values than these, with fractions or as whole 
 def guessed_task(options: Mapping[str, Any], data: Data | None = None) -> str | None:
     """A label is to be predicted, if there is one; a look at the first ones tells whether they are numbers."""
     labelled = any(name == LABEL or name.startswith(f"{LABEL}.") for name in options)
+    labelled = labelled or options.get("format") == GLUE
     both = isinstance(data, Mapping) and {TEXT, LABEL} <= set(data) and not options.get("column")
     if not (labelled or both):
         return None
-    if _is_conll(data):
+    one = options.get("format") == GLUE or PAIR in options or options.get("multi_label")  # no tags
+    if not one and _is_conll(data):
         return "tag"
     answers = list(islice(_cells(options, data, _column(options, LABEL), LABEL), LOOKED_AT))
     if _are_measured(answers):
         return "regress"
+    if one:
+        return "classify"
     texts = islice(_cells(options, data, options.get("column") or _column(options, TEXT), TEXT), LOOKED_AT)
     return "tag" if _one_each(answers, texts) else "classify"
 
 
+def several(task: str | None, multi_label: bool) -> str | None:
+    """The task where an example may have several labels."""
+    if multi_label and task not in (None, "classify", MULTI_LABEL):
+        raise ConfigError(f"--multi-label is for labels, and the task is {task!r}: leave out one of them.")
+    return MULTI_LABEL if multi_label else task
+
+
 def paired(options: Mapping[str, Any], data: Data) -> dict[str, Any]:
     """Options with the column of second texts, where columns are given under the names of roles."""
-    there = isinstance(data, Mapping) and {PAIR, LABEL} <= set(data) and PAIR not in options
-    return {**options, PAIR: PAIR} if there else dict(options)
+    there = isinstance(data, Mapping) and {PAIR, LABEL} <= set(data)
+    if options.get("format") == GLUE and not isinstance(data, Mapping):
+        there = PAIR in read(data, ReadConfig.from_values(share(options, ReadConfig))).names()
+    return {**options, PAIR: PAIR} if there and PAIR not in options else dict(options)
 
 
 def _is_conll(data: Data | None) -> bool:
@@ -79,7 +94,8 @@ def _words(cell: bytes) -> list[bytes]:
 
 def _column(options: Mapping[str, Any], role: str) -> str | None:
     given = options.get(role, options.get(f"{role}.column"))
-    return given.get("column") if isinstance(given, Mapping) else given
+    column: str | None = given.get("column") if isinstance(given, Mapping) else given
+    return column or (role if options.get("format") == GLUE else None)
 
 
 def _cells(options: Mapping[str, Any], data: Data | None, column: str | None, role: str) -> Iterator[bytes]:

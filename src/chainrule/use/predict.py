@@ -52,6 +52,11 @@ class Prediction:
         return getattr(self.answer, "label", None)
 
     @property
+    def labels(self) -> Sequence[str] | None:
+        """All labels that are given, best first, where there may be several."""
+        return getattr(self.answer, "labels", None)
+
+    @property
     def probabilities(self) -> Mapping[str, float]:
         """Of the most probable labels, best first, where labels are asked for."""
         return getattr(self.answer, "probabilities", {})

@@ -24,6 +24,7 @@ from chainrule.models.readers import (
     Examples,
     ReaderConfig,
     Spelling,
+    log_odds,
     log_priors,
     plain_spelling,
 )
@@ -57,7 +58,7 @@ class Bag(CountingReader):
 
     Config: ClassVar[type[ModelConfig]] = BagConfig
     codec: ClassVar[str | None] = "characters"
-    tasks: ClassVar[tuple[str, ...]] = ("classify", "regress")
+    tasks: ClassVar[tuple[str, ...]] = ("classify", "multi-label", "regress")
     config: BagConfig
 
     def __init__(self, config: BagConfig, arrays: Mapping[str, np.ndarray]) -> None:
@@ -133,12 +134,13 @@ def _labels(rows: Rows, given: Examples, config: BagConfig, progress: Progress) 
     """A support vector machine for every answer."""
     shape = (rows.size, config.answers)
     ratios, weights = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
-    bias = log_priors(given.answers, config.answers).astype(np.float32)
+    usual = log_odds(given, config.answers) if given.are_sets else log_priors(given.answers, config.answers)
+    bias = usual.astype(np.float32)
     weighed = np.ones(len(given.answers)) if given.weights is None else given.weights
     costs = config.regularization * weighed  # (texts,)
     with progress("training", config.answers, "answers") as step:
         for answer in range(config.answers):
-            own = given.answers == answer
+            own = given.having(answer)
             if own.any() and not own.all():
                 ratios[:, answer] = rows.ratios(own)
                 weights[:, answer], bias[answer] = solve(rows, ratios[:, answer], own, costs, config.passes)

@@ -135,7 +135,7 @@ class Upos(Supervised):
     ) -> Sequence[Answer]:
         raise NotImplementedError("It is judged only.")
 
-    def calibrated(self, body: Body, head: Head, part: Part | None) -> Head:
+    def calibrated(self, body: Body, head: Head, part: Part | None, codecs: Mapping[str, Codec]) -> Head:
         return head
 
     def judged(self, body: Body, head: Head, part: Part, codecs: Mapping[str, Codec]) -> Judged:

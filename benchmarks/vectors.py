@@ -4,9 +4,9 @@
     python benchmarks/vectors.py DATA/ptb --threads 2
     python benchmarks/vectors.py DATA/ptb --clock cpu      # seconds of work, beside other programs
 
-The ratio is the median over the rounds of ours to the faster of gensim's two ways in the same round. Quality is measured
-on text that neither has read: neighbour AUC (chance 0.5) as `fit --test` prints it, and Spearman correlation of cosines
-with the PMI of pairs that occur together there.
+The ratio is the median over the rounds of ours to the faster of gensim's two ways in the same round. Quality is
+measured on text that neither has read: neighbour AUC (chance 0.5) as `fit --test` prints it, and Spearman
+correlation of cosines with the PMI of pairs that occur together there.
 """
 
 from __future__ import annotations

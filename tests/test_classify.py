@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -234,3 +235,21 @@ def test_words_of_a_bag_are_not_drowned_by_letters() -> None:
     blocks = np.array([0, 0, 1, 1, 1, 1])
     found = scaled(blocks, np.ones(6))
     assert np.bincount(blocks, found**2) == pytest.approx([1.0, 1.0])
+
+
+def test_a_cnn_with_subwords_knows_unseen_words_by_their_letters(tmp_path: Path) -> None:
+    endings = {
+        "good": ["walking", "singing", "reading", "writing"],
+        "bad": ["walked", "sailed", "cooked", "jumped"],
+    }
+    texts = [
+        (f"a {word} film {at}", label) for at in range(12) for label, own in endings.items() for word in own
+    ]
+    data = {"text": [text for text, _ in texts], "label": [label for _, label in texts]}
+    settings = {"epochs": 8, "embedding": 16, "filters": 8, "lr": 0.01, "batch_size": 16, "subwords": 512}
+    model = cr.fit(data, valid=data, model="cnn", task="classify", **settings)
+    unseen = ["a jumping film", "a painted film"]
+    assert [one.label for one in model.predict(unseen)] == ["good", "bad"]
+    model.save(tmp_path / "model")
+    again = cr.load(tmp_path / "model").predict(unseen)
+    assert [one.probabilities for one in again] == [one.probabilities for one in model.predict(unseen)]

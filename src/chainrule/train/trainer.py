@@ -289,7 +289,7 @@ class Trainer:
         with torch.no_grad():
             for name, value in self._weights().items():
                 mean = self.mean.setdefault(name, value.clone())
-                mean += (value - mean) / self.at.averaged
+                mean += ((value - mean) / self.at.averaged).to(mean.dtype)  # spellings stay as they are
 
     def _validate(self, journal: Journal | None) -> bool:
         """Judge, keep the best weights, write a line; True when there is no hope of getting better."""

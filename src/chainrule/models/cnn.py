@@ -19,9 +19,12 @@ from chainrule.models.registry import register
 from chainrule.models.sizing import EPOCHS, MOST, Workload
 from chainrule.models.state import State, Unremembered
 from chainrule.nn import tap
+from chainrule.nn.characters import CharacterNgrams, SpelledEmbedding
 from chainrule.nn.dropout import embed
 from chainrule.nn.product import product
 from chainrule.symbols import PAD, UNK
+
+LONGEST = 24  # bytes of a word that are read for its n-grams, two marks included
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +38,12 @@ class CnnConfig(ModelConfig):
     dropout: float = option(
         0.0, "dropout of embeddings and between layers while training", low=0.0, high=0.99, chosen=True
     )
+    subwords: int = option(
+        0,
+        "sub-words as in fastText: rows that character n-grams share, their mean added to a word's embedding; 0: none",
+        low=0,
+        high=100_000_000,
+    )
     embedding_dropout: float = option(
         0.0, "embedding dropout: share of symbols dropped while training", low=0.0, high=0.99
     )
@@ -43,6 +52,10 @@ class CnnConfig(ModelConfig):
         "train with matrix products in bfloat16; chosen: where the machine has instructions for them",
         chosen=True,
     )
+
+    @property
+    def word_letters(self) -> int:
+        return LONGEST if self.subwords else 0
 
 
 @register("cnn")
@@ -61,6 +74,8 @@ class Cnn(Neural):
         self.embedding = nn.Embedding(config.vocab_size, config.embedding)
         nn.init.uniform_(self.embedding.weight, -0.25, 0.25)
         nn.init.zeros_(self.embedding.weight[UNK].detach())  # it may never be trained: it shall say nothing
+        reader = CharacterNgrams(config.embedding, config.subwords) if config.subwords else None
+        self.spelled = reader and SpelledEmbedding(reader, config.vocab_size, config.word_letters)
         inputs = [config.embedding, *[self.width] * (config.layers - 1)]
         self.layers = nn.ModuleList(Filters(size, config) for size in inputs)
 
@@ -77,11 +92,16 @@ class Cnn(Neural):
         if not tokens.shape[1]:
             return self.embedding.weight.new_empty(*tokens.shape, self.width), state
         real = (tokens != PAD).unsqueeze(-1)  # (B, T, 1)
-        vectors = embed(tokens, self.embedding.weight, self.config.embedding_dropout, self.training)
-        hidden = tap.tell(self, "embeddings", vectors)  # (B, T, E)
+        hidden = tap.tell(self, "embeddings", self._vectors(tokens))  # (B, T, E)
         for layer in self.layers:
             hidden = layer(F.dropout(hidden, self.config.dropout, self.training) * real)  # (B, T, D)
         return hidden, state
+
+    def _vectors(self, tokens: Tensor) -> Tensor:
+        """Embeddings (B, T, E), with those of their letters; words beyond the vocabulary have these only."""
+        known = torch.where(tokens < self.config.vocab_size, tokens, UNK)
+        vectors = embed(known, self.embedding.weight, self.config.embedding_dropout, self.training)
+        return vectors if self.spelled is None else vectors + self.spelled(tokens)
 
     @classmethod
     def suggest(cls, config: Any, workload: Workload, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,5 +1,5 @@
-"""Words from their letters: a character CNN with highway layers (Kim et al. 2016), or a character LSTM that reads both
-ways (Lample et al. 2016); unseen words have vectors, too.
+"""Words from their letters: a character CNN with highway layers (Kim et al. 2016), a character LSTM that reads both
+ways (Lample et al. 2016), or character n-grams (fastText); unseen words have vectors, too.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ FILTERS = (
     (4, 64),
     (5, 64),
 )  # letters seen at once, and how many filters see so many
+PRIME, MODULUS = 1_000_003, (1 << 31) - 1  # of the numbers of n-grams
 
 
 class Highway(nn.Module):
@@ -93,6 +94,34 @@ class CharacterLSTM(nn.Module):
         return torch.cat([ahead, back], 1)
 
 
+class CharacterNgrams(nn.Module):
+    """Letters (N, C) -> vectors (N, D): the mean over the n-grams of a word, which share the rows of one table."""
+
+    def __init__(self, width: int, rows: int, sizes: tuple[int, int] = (3, 6), spread: float = 0.25) -> None:
+        super().__init__()
+        self.width, self.rows, self.sizes = width, rows, sizes
+        self.table = nn.Embedding(rows, width)
+        nn.init.uniform_(self.table.weight, -spread, spread)
+
+    def forward(self, letters: Tensor) -> Tensor:
+        grams, real = self._grams(letters.long())  # (N, G)
+        counts = real.sum(1)  # (N,)
+        found = F.embedding_bag(grams[real], self.table.weight, counts.cumsum(0) - counts, mode="mean")
+        return found
+
+    def _grams(self, letters: Tensor) -> tuple[Tensor, Tensor]:
+        """The row of each n-gram, and which of them are there."""
+        low, high = self.sizes
+        hashes, found, real = torch.zeros_like(letters), [], []
+        for size in range(1, high + 1):
+            last = F.pad(letters[:, size - 1 :], (0, size - 1), value=NO_LETTER)[:, : letters.shape[1]]
+            hashes = (hashes * PRIME + last + 1) % MODULUS
+            if size >= low:
+                found.append(hashes % self.rows)
+                real.append(last != NO_LETTER)
+        return torch.cat(found, 1), torch.cat(real, 1)
+
+
 def _greatest(filters: nn.Module, vectors: Tensor, outside: Tensor) -> Tensor:
     """Max over time (N, F), of the windows that begin with a letter of the word."""
     assert isinstance(filters, nn.Conv1d)
@@ -110,7 +139,9 @@ class SpelledEmbedding(nn.Module):
     spellings: Tensor  # (V, C)
     more: Tensor  # (X, C)
 
-    def __init__(self, reader: CharacterCNN | CharacterLSTM, vocab_size: int, letters: int) -> None:
+    def __init__(
+        self, reader: CharacterCNN | CharacterLSTM | CharacterNgrams, vocab_size: int, letters: int
+    ) -> None:
         super().__init__()
         self.reader = reader
         table = torch.from_numpy(numbered(vocab_size, letters))

@@ -13,19 +13,19 @@ from torch import Tensor, nn
 
 from chainrule.config import option
 from chainrule.errors import ModelError
-from chainrule.models.base import CostForecast, ModelConfig
+from chainrule.models.base import CostForecast, FrameConfig, ModelConfig
 from chainrule.models.neural import PROCESS, STARTING, Neural, training_speed
 from chainrule.models.registry import register
 from chainrule.models.sizing import EPOCHS, MOST, Workload
 from chainrule.models.state import State, Unremembered
 from chainrule.nn import tap
-from chainrule.nn.dropout import embed
+from chainrule.nn.frames import FrameProjection, vectors_of
 from chainrule.nn.product import product
 from chainrule.symbols import PAD, UNK
 
 
 @dataclass(frozen=True, kw_only=True)
-class CnnConfig(ModelConfig):
+class CnnConfig(FrameConfig):
     """Settings of the convolutions: filters, their widths, embeddings, layers."""
 
     embedding: int = option(128, "embedding size", low=1, high=65_536)
@@ -61,6 +61,8 @@ class Cnn(Neural):
         self.embedding = nn.Embedding(config.vocab_size, config.embedding)
         nn.init.uniform_(self.embedding.weight, -0.25, 0.25)
         nn.init.zeros_(self.embedding.weight[UNK].detach())  # it may never be trained: it shall say nothing
+        count, features = config.vocab_size, config.features
+        self.frames = FrameProjection(count, features, config.embedding) if features else None
         inputs = [config.embedding, *[self.width] * (config.layers - 1)]
         self.layers = nn.ModuleList(Filters(size, config) for size in inputs)
 
@@ -77,7 +79,8 @@ class Cnn(Neural):
         if not tokens.shape[1]:
             return self.embedding.weight.new_empty(*tokens.shape, self.width), state
         real = (tokens != PAD).unsqueeze(-1)  # (B, T, 1)
-        vectors = embed(tokens, self.embedding.weight, self.config.embedding_dropout, self.training)
+        share = self.config.embedding_dropout
+        vectors = vectors_of(tokens, self.embedding.weight, self.frames, share, self.training)
         hidden = tap.tell(self, "embeddings", vectors)  # (B, T, E)
         for layer in self.layers:
             hidden = layer(F.dropout(hidden, self.config.dropout, self.training) * real)  # (B, T, D)

@@ -23,7 +23,7 @@ from chainrule.data.roles import Role
 from chainrule.data.rows import TEXT, main_of
 from chainrule.data.sources import ReadConfig
 from chainrule.errors import ConfigError
-from chainrule.models.base import Body, CountingModel, LanguageModel
+from chainrule.models.base import Body, CountingModel, FrameConfig, LanguageModel
 from chainrule.models.readers import ArrayLearner, CountingReader
 from chainrule.models.registry import families, family
 from chainrule.progress import Progress
@@ -34,7 +34,7 @@ from chainrule.tasks.supervised import Supervised, Teaching
 from chainrule.train.budget import Timing
 from chainrule.train.checkpoint import clear_run
 from chainrule.train.config import FitConfig, TrainConfig
-from chainrule.train.guess import guessed_task
+from chainrule.train.guess import framed, guessed_task
 from chainrule.train.refit import Twin, first_half, recount, refit_facts, reread, retrain
 from chainrule.train.shared import SharedCodecs
 from chainrule.train.start import Start
@@ -42,7 +42,7 @@ from chainrule.train.start import Start
 if TYPE_CHECKING:
     from chainrule.heads.base import Head
 
-USUAL = "ngram"
+USUAL, FRAMED = "ngram", "lstm"
 
 
 def fit(
@@ -125,8 +125,10 @@ def _check_origins(asked: Asked, codec_from: object, init_from: object) -> None:
         raise ConfigError("Old text shows what a fine-tuned model forgets: add --from MODEL.")
 
 
-def usual_model(task: str | None) -> str:
-    """The family for a task, if none is named."""
+def usual_model(task: str | None, frames: bool = False) -> str:
+    """The family for a task, if none is named; for frames, a network."""
+    if frames:
+        return FRAMED
     kind = task_named(task) if task else None
     return kind.default_model if kind and issubclass(kind, Supervised) else USUAL
 
@@ -150,7 +152,7 @@ def _fit(
     asked: Asked, preparing: Callable[..., Prepared], options: Mapping[str, Any], place: Place
 ) -> Bundle:
     """From scratch."""
-    model = asked.model or usual_model(asked.task)
+    model = asked.model or usual_model(asked.task, framed(options, asked.data, asked.codec))
     known = list(settings_of(model, asked.task).values())
     options = renamed(options, known)
     task = ask(model, asked.task, options)
@@ -158,7 +160,8 @@ def _fit(
     roles = _roles(model, task)
     prepared = preparing(*parts, options=options, roles=roles, allowed=known, divide=task.divides)
     settings: Any = family(model).Config.from_values(share(options, family(model).Config))
-    prepared = prepared.spelled_out() if settings.word_letters else prepared
+    check_frames(model, prepared.codec)
+    prepared = prepared.spelled_out() if settings.word_letters or prepared.codec.features else prepared
     again = refits(model, prepared, options)
     place = place.judging(task, prepared.valid, prepared.test)
     gradient = family(model).learner == "gradient"
@@ -166,6 +169,15 @@ def _fit(
         options = first_half(options, place.run, place.resume)
     found = learn(model, task, prepared, options, place.run, place.resume, place.progress, place.timing)
     return finished(task, found, prepared, place, again)
+
+
+def check_frames(model: str, codec: Codec) -> None:
+    """Refuse frames for a family that reads symbols only."""
+    if codec.features and not issubclass(family(model).Config, FrameConfig):
+        raise ConfigError(
+            f"A {model} reads symbols, and these are frames of real numbers: take a network, such as --model lstm, "
+            "gru, cnn, gpt or bert."
+        )
 
 
 def _roles(model: str, task: Task) -> list[Role]:

@@ -8,6 +8,8 @@ from typing import Any
 
 from chainrule.config import share
 from chainrule.data.columns import Data
+from chainrule.data.frames import are_frames
+from chainrule.data.roles import Request, Role
 from chainrule.data.rows import LABEL, TEXT
 from chainrule.data.sources import ReadConfig, read
 from chainrule.errors import ChainruleError
@@ -23,6 +25,11 @@ def guessed_task(options: Mapping[str, Any], data: Data | None = None) -> str | 
     if not (labelled or both):
         return None
     return "regress" if _are_measured(list(islice(_answers(options, data), LOOKED_AT))) else "classify"
+
+
+def framed(options: Mapping[str, Any], data: Data, codec: str | None = None) -> bool:
+    """Whether the data are sequences of frames, vectors of real numbers."""
+    return are_frames(data, Request((Role(TEXT),), codec, options, ()))
 
 
 def _answers(options: Mapping[str, Any], data: Data | None) -> Iterator[bytes]:

@@ -12,6 +12,7 @@ from chainrule.data.roles import Role
 from chainrule.judge.bootstrap import ends
 from chainrule.judge.judged import Judged, resamples
 from chainrule.use.predict import predictor
+from chainrule.use.questions import usual_reading
 from chainrule.use.spelled import knowing
 
 if TYPE_CHECKING:
@@ -59,12 +60,8 @@ def evaluate(bundle: Bundle, source: Data, label: str | None = None, **reading: 
     columns = dict(bundle.card.get("columns", {}))
     given = {task.answers_role: label} if label else {}
     roles = [Role(role.name, columns.get(role.name)) for role in task.roles()]
-    usual = {
-        name: value
-        for name, value in bundle.card.get("reading", {}).items()
-        if name in ("format", "encoding")
-    }
-    blocks = read_blocks(source, bundle.codecs, roles=roles, options={**usual, **reading, **given})
+    options = {**usual_reading(bundle), **reading, **given}
+    blocks = read_blocks(source, bundle.codecs, roles=roles, options=options)
     bundle = knowing(bundle, blocks[task.body_role(bundle.codecs)])
     part = encoded_part(bundle.codecs, blocks)
     found = task.judged(bundle.body, head, part, bundle.codecs)

@@ -125,8 +125,15 @@ def predict(bundle: Bundle, texts: Iterable[str], top: int | None = None) -> lis
     from chainrule.data.numbered import parts
 
     check_single(bundle)
+    if bundle.codec.features and not isinstance(texts, str) and not _are_typed(texts):
+        return list(predict_each(bundle, texts, top=top))
     given = typed_texts(bundle.codec, texts)
     return [one for rows in parts(given, None, 1) for one in _predicted(bundle, rows, top)]
+
+
+def _are_typed(texts: Iterable[Any]) -> bool:
+    """Whether sequences are given as text, not as arrays of numbers."""
+    return isinstance(texts, list | tuple) and all(isinstance(one, str) for one in texts)
 
 
 def predict_each(
@@ -135,10 +142,10 @@ def predict_each(
     """One prediction for each row of data of any size, in order, as they are read; blank rows have one, too."""
     from chainrule.data.numbered import numbered
 
-    if len(predictor(bundle)[0].inputs()) > 1:
-        from chainrule.use.questions import predict_questions
+    if len(predictor(bundle)[0].inputs()) > 1 or bundle.codec.features:
+        from chainrule.use.questions import predict_examples
 
-        yield from predict_questions(bundle, source, id=id, top=top, **reading)
+        yield from predict_examples(bundle, source, id=id, top=top, **reading)
         return
 
     usual = {name: value for name, value in bundle.card.get("reading", {}).items() if name not in OF_CODECS}

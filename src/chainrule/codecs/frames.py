@@ -109,10 +109,6 @@ class Frames(Codec):
         return len(self.moments.mean)
 
     @property
-    def writes(self) -> bool:
-        return False
-
-    @property
     def notes(self) -> tuple[str, ...]:
         """What the columns are like."""
         one = self.moments

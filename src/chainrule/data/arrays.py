@@ -16,6 +16,7 @@ from chainrule.errors import DataError
 
 SUFFIXES = (".npy", ".npz")
 LARGEST = 1 << 33  # bytes of one array
+OBJECTS = ("allow_pickle", "Object arrays", "Python objects")  # what NumPy says where it would unpickle
 NUMBERS = "biuf"  # kinds of dtype that are numbers
 HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
@@ -40,7 +41,7 @@ def _refusing(name: str) -> Iterator[None]:
         yield
     except (ValueError, OSError, EOFError, zipfile.BadZipFile, KeyError) as error:
         told = str(error).strip().replace("\n", " ")
-        if "allow_pickle" in told or "Object arrays" in told:
+        if any(sign in told for sign in OBJECTS):
             raise _pickled(name) from error
         raise DataError(
             f"{name} cannot be read as an array of NumPy: {told:.200}. Save it with np.save or np.savez."

@@ -6,14 +6,12 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from chainrule.codecs.choose import Choice
 from chainrule.codecs.registry import codec as codec_named
-from chainrule.data.arrays import is_arrays
 from chainrule.data.paths import Stamp, is_pipe
-from chainrule.data.recordings import ID, Form, Recording, is_nested, recordings
+from chainrule.data.recordings import ID, Form, Recording, is_nested, names_arrays, recordings
 from chainrule.data.roles import Request
 from chainrule.data.room import Spool
 from chainrule.data.rows import LABEL
@@ -23,7 +21,7 @@ from chainrule.errors import ConfigError, DataError
 
 def are_frames(given: Any, asked: Request) -> bool:
     """Whether frames are to be read: a codec was named, or data or columns say so."""
-    arrays_given = _names_arrays(given) or is_nested(given)
+    arrays_given = names_arrays(given) or is_nested(given)
     name = asked.asked[asked.main]
     if name is not None:
         if arrays_given and not codec_named(name).framed:
@@ -41,19 +39,6 @@ def _several(given: Any, asked: Request) -> bool:
         return True
     source = read(given, replace(asked.reading, group=None, sort=None))
     return source.table and column not in source.names()
-
-
-def _names_arrays(given: Any) -> bool:
-    """Whether files are named, and some of them hold arrays."""
-    if isinstance(given, Mapping):
-        return any(_names_arrays(one) for one in given.values())
-    if isinstance(given, list | tuple):
-        return any(isinstance(one, str | os.PathLike) and _names_arrays(one) for one in given[:1000])
-    if not isinstance(given, str | os.PathLike) or not os.path.exists(given):
-        return False
-    path = Path(given)
-    below = path.rglob("*") if path.is_dir() else [path]
-    return any(is_arrays(one) for one in below)
 
 
 def frames_table(given: Any, asked: Request) -> tuple[Source, Choice]:

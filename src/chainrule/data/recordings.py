@@ -31,7 +31,7 @@ from chainrule.data.rows import LABEL
 from chainrule.data.sources import TABLES, Source, read
 from chainrule.errors import DataError
 
-FIELD = "\x1d"  # between a frame, its label and its sequence while rows are sorted: ASCII's group separator
+FIELD = "\x01"  # between a frame, its label and its sequence while rows are sorted; no blank
 X, Y = "X", "y"  # what scikit-learn calls sequences and their labels
 ID = "id"  # the role of the names of sequences
 SHAPES = "(frames, numbers) for one sequence, or (sequences, frames, numbers)"
@@ -79,6 +79,19 @@ class Form:
         return found
 
 
+def names_arrays(given: Any) -> bool:
+    """Whether files are named, and some of them hold arrays."""
+    if isinstance(given, Mapping):
+        return any(names_arrays(one) for one in given.values())
+    if isinstance(given, list | tuple):
+        return any(isinstance(one, str | os.PathLike) and names_arrays(one) for one in given[:1000])
+    if not isinstance(given, str | os.PathLike) or not os.path.exists(given):
+        return False
+    path = Path(given)
+    below = path.rglob("*") if path.is_dir() else [path]
+    return any(is_arrays(one) for one in below)
+
+
 def is_nested(given: Any) -> bool:
     """Whether values of Python are arrays of two dimensions or more, or lists of lists of numbers."""
     if isinstance(given, Mapping):
@@ -96,7 +109,7 @@ def is_nested(given: Any) -> bool:
 
 def recordings(given: Any, asked: Request, form: Form) -> tuple[str, Iterator[Recording]]:
     """All sequences, and what messages call the data."""
-    if isinstance(given, Mapping) and asked.main in given and not form.columns:
+    if isinstance(given, Mapping) and (is_nested(own := given.get(asked.main)) or names_arrays(own)):
         return "the given arrays", _beside(given, asked, form)
     if is_nested(given):
         return "the given arrays", _listed(given, "the given arrays")
@@ -114,10 +127,12 @@ def recordings(given: Any, asked: Request, form: Form) -> tuple[str, Iterator[Re
 def _beside(given: Mapping[str, Any], asked: Request, form: Form) -> Iterator[Recording]:
     """Sequences and labels, one source for each."""
     found = list(_listed(given[asked.main], "the given arrays"))
-    if form.label is None or LABEL not in given:
+    if form.label is None:
         return iter(found)
-    labels = _labels_of(given[LABEL], asked)
-    return _joined(found, labels, "the given labels")
+    labels = given.get(LABEL, given.get(form.label))
+    if labels is None:
+        raise _unlabelled("The given data")
+    return _joined(found, _labels_of(labels, asked), "the given labels")
 
 
 def _labels_of(given: Any, asked: Request) -> list[str]:
@@ -272,7 +287,7 @@ def _of_tables(source: Source, form: Form) -> Iterator[Recording]:
 
 def _nested_rows(source: Source, form: Form) -> Iterator[Recording] | None:
     """Rows whose cell is a list of frames; None: they are no such rows."""
-    if form.group or len(form.columns) > 1 or not (source.frame or source.kind(source.files[0]) == "jsonl"):
+    if len(form.columns) > 1 or not (source.frame or source.kind(source.files[0]) == "jsonl"):
         return None
     first = next(_json_rows(source), None)
     column = form.columns[0] if form.columns else tables.USUAL

@@ -160,7 +160,7 @@ def _fit(
     roles = _roles(model, task)
     prepared = preparing(*parts, options=options, roles=roles, allowed=known, divide=task.divides)
     settings: Any = family(model).Config.from_values(share(options, family(model).Config))
-    check_frames(model, prepared.codec)
+    check_frames(model, task, prepared.codec)
     prepared = prepared.spelled_out() if settings.word_letters or prepared.codec.features else prepared
     again = refits(model, prepared, options)
     place = place.judging(task, prepared.valid, prepared.test)
@@ -171,8 +171,13 @@ def _fit(
     return finished(task, found, prepared, place, again)
 
 
-def check_frames(model: str, codec: Codec) -> None:
-    """Refuse frames for a family that reads symbols only."""
+def check_frames(model: str, task: Task, codec: Codec) -> None:
+    """Refuse frames where symbols are read or predicted."""
+    if codec.features and task.predicts:
+        raise ConfigError(
+            f"The task {task.name!r} predicts symbols, and these are frames of real numbers. Say what to predict "
+            "of a sequence, --label COLUMN, or take one column by itself: --codec numbers."
+        )
     if codec.features and not issubclass(family(model).Config, FrameConfig):
         raise ConfigError(
             f"A {model} reads symbols, and these are frames of real numbers: take a network, such as --model lstm, "

@@ -19,7 +19,17 @@ from chainrule.errors import ModelError
 from chainrule.models.base import Body
 from chainrule.tasks.base import Task
 from chainrule.train.config import FitConfig
-from chainrule.train.fit import Asked, Place, ask, finished, learn, refits, renamed, settings_of
+from chainrule.train.fit import (
+    Asked,
+    Place,
+    ask,
+    check_frames,
+    finished,
+    learn,
+    refits,
+    renamed,
+    settings_of,
+)
 from chainrule.train.refit import first_half
 from chainrule.train.start import Start
 
@@ -44,6 +54,7 @@ def transfer(given: str | Path | Bundle, wanted: Asked, options: Mapping[str, An
     asked = ask(family, wanted.task, {key: one for key, one in options.items() if key != "transfer"})
     parts = (wanted.data, wanted.valid, wanted.test)
     prepared = _prepared(origin, name, asked, parts, options, known)
+    check_frames(family, asked, prepared.codec)
     again = refits(family, prepared, options)
     place = place.judging(asked, prepared.valid, prepared.test)
     options = first_half(options, place.run, place.resume) if again else options

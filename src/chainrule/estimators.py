@@ -20,6 +20,7 @@ from chainrule.data.rows import LABEL, TEXT
 from chainrule.errors import ChainruleError, EstimatorError
 from chainrule.models.registry import family
 from chainrule.train.fit import fit, usual_model
+from chainrule.train.guess import framed
 from chainrule.use.predict import Prediction
 
 try:
@@ -79,7 +80,7 @@ class _Estimator(BaseEstimator):
 
     def _fit(self, texts: list[Any], answers: Sequence[Any], kept: np.ndarray) -> None:
         """Train; examples that are `kept` (N,) are not held out for validation."""
-        model = self.model or usual_model(self.task)
+        model = self.model or usual_model(self.task, framed({}, texts))
         gradient = family(model).learner == "gradient"
         params = {"codec": _codec(texts)} | _given(self.get_params(deep=False))
         options = params if gradient else {one: value for one, value in params.items() if one not in TRAINING}

@@ -20,6 +20,10 @@ BUILT_IN: dict[str, tuple[str, str]] = {
         "chainrule.codecs.huggingface",
         "tokenizer of a Hugging Face model; made by chainrule import hf",
     ),
+    "tags": (
+        "chainrule.codecs.tags",
+        "tags: one token for every word of another column; for answers of tagging",
+    ),
     "values": ("chainrule.codecs.values", "numbers, each kept exactly; for answers of regression"),
     "words": ("chainrule.codecs.words", "word-level: split at white space, or also at punctuation"),
 }

@@ -107,7 +107,12 @@ def _roles(given: Data, roles: Sequence[Role]) -> Sequence[Role]:
 def _choices(source: Columns, asked: Request) -> dict[str, Choice]:
     """For roles without a given codec, the one that suits the beginning of the data."""
     left = [role for role, codec in asked.asked.items() if codec is None]
-    known = {role: choice for role in left if (choice := _implied(role, asked) or source.choice(role))}
+    fixed = {role.name: role.otherwise for role in asked.roles if role.otherwise}
+    known = {
+        role: choice
+        for role in left
+        if (choice := _implied(role, asked) or _fixed(fixed.get(role)) or source.choice(role))
+    }
     sample = source.sample() if len(known) < len(left) else {}
     alone = len(asked.roles) == 1  # beside a label or a translation, a text that comes again is still a text
     found = {
@@ -122,6 +127,11 @@ def _choices(source: Columns, asked: Request) -> dict[str, Choice]:
         if role.like in found
     }
     return found | alike
+
+
+def _fixed(name: str | None) -> Choice | None:
+    """What a task reads its words with."""
+    return Choice(name, "words are taken as they are given") if name else None
 
 
 def _preferred(choice: Choice, name: str | None) -> Choice:

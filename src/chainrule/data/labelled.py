@@ -85,9 +85,17 @@ class WindowedBatches(ABC):
 
     @final
     def batch(self, epoch: int, number: int) -> Batch:
+        return self.at(self.drawn(epoch, number))
+
+    @final
+    def drawn(self, epoch: int, number: int) -> np.ndarray:
+        """The windows (B,) of a batch, one of each example."""
         rows = self.groups(epoch)[number]
         random = np.random.default_rng([self.seed, epoch, number])
-        return self.at(self.firsts[rows] + random.integers(0, (self.firsts[rows + 1] - self.firsts[rows])))
+        found: np.ndarray = self.firsts[rows] + random.integers(
+            0, (self.firsts[rows + 1] - self.firsts[rows])
+        )
+        return found
 
     @final
     def at(self, some: np.ndarray) -> Batch:

@@ -185,7 +185,7 @@ class Source:
         if self.kind(path) == "parquet":
             with self._unpacked(path) as plain, tables.parquet_file(self.label(path), plain) as file:
                 return list(file.schema_arrow.names), ""
-        found = self._lines(path)
+        found = self.lines_of(path)
         if self.kind(path) == "jsonl":
             rows = (tables.json_row(self.label(path), line) for line in found)
             return list(next((row for row in rows if row is not None), ())), ""
@@ -199,7 +199,7 @@ class Source:
             found = reader(self._flow(path), strip=not self.config.raw)
             yield from self._numbers(found, self.label(path), "line")
         elif kind == "conllu":
-            words = sentences(self.label(path), self._lines(path), [self.config.column])
+            words = sentences(self.label(path), self.lines_of(path), [self.config.column])
             yield from tables.sequences(one for (one,) in words)
         else:
             yield from self._sequences(self._cells(path, [self.config.column], lists=True))
@@ -237,7 +237,7 @@ class Source:
                 found = lines(self._flow(path), strip=not self.config.raw, rows=True)
                 yield from ((clean(texts),) for texts in self._numbers(found, self.label(path), "line"))
             elif self.kind(path) == "conllu":
-                yield from tables.row_blocks(sentences(self.label(path), self._lines(path), columns), joins)
+                yield from tables.row_blocks(sentences(self.label(path), self.lines_of(path), columns), joins)
             else:
                 yield from tables.row_blocks(self._cells(path, list(columns), True, numbers), joins)
         self.check_unchanged()
@@ -246,7 +246,7 @@ class Source:
         flow = chunks(path, self.label(path))
         return flow if self.config.raw else utf8(flow, self.label(path), self.config.encoding)
 
-    def _lines(self, path: Path) -> Iterator[str]:
+    def lines_of(self, path: Path) -> Iterator[str]:
         return text_lines(utf8(chunks(path, self.label(path)), self.label(path), self.config.encoding))
 
     def _cells(
@@ -282,9 +282,9 @@ class Source:
             with self._unpacked(path) as plain:
                 yield from tables.parquet_cells(name, plain, columns, lists)
         elif kind == "jsonl":
-            yield from tables.jsonl_cells(name, self._lines(path), columns, lists)
+            yield from tables.jsonl_cells(name, self.lines_of(path), columns, lists)
         elif kind in TABLES:
-            yield from tables.csv_cells(name, self._lines(path), columns, self.config.decimals)
+            yield from tables.csv_cells(name, self.lines_of(path), columns, self.config.decimals)
         else:
             raise DataError(
                 f"{name} is no table: --group and --sort need .csv, .tsv, .jsonl or .parquet. "

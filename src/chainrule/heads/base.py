@@ -21,6 +21,7 @@ BUILT_IN: dict[str, tuple[str, str]] = {
         "the sum over a sequence, for bodies whose vectors are answers already",
     ),
     "span": ("chainrule.heads.span", "where an answer begins and ends in a passage, given a question"),
+    "tag": ("chainrule.heads.tag", "a tag for every word, by a linear layer or a CRF"),
     "paired": ("chainrule.heads.paired", "two sequences compared with each other, then a linear layer"),
     "pooled": ("chainrule.heads.pooled", "pooling over a sequence, then a linear layer"),
 }

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from chainrule.errors import ModelError
 from chainrule.models.readers import CountingReader, Examples, ReaderConfig, log_odds, log_priors
 from chainrule.models.registry import register
 from chainrule.progress import Progress, no_progress
@@ -51,4 +52,9 @@ class Majority(CountingReader):
 
     @classmethod
     def from_arrays(cls, config: Any, arrays: Mapping[str, np.ndarray]) -> Self:
-        return cls(config, np.array(arrays["priors"]))
+        priors = np.array(arrays["priors"])
+        if priors.ndim != 1:
+            raise ModelError(
+                f"There are priors of shape {priors.shape}, and one for each answer is expected."
+            )
+        return cls(config, priors)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from chainrule.data.batches import TensorBatch
 from chainrule.data.corpus import Part
 from chainrule.data.roles import Role
 from chainrule.data.rows import LABEL
+from chainrule.errors import ModelError
 from chainrule.judge.judged import Judged, Table
 from chainrule.judge.numbers import Measured
 from chainrule.models.base import Body
@@ -111,4 +112,7 @@ class Regress(SequenceTask):
 
 def numbers_codec(codecs: Mapping[str, Codec]) -> Values:
     """The one that reads the numbers to be predicted."""
-    return cast(Values, codecs[LABEL])
+    found = codecs.get(LABEL)
+    if not isinstance(found, Values):
+        raise ModelError("This model has no codec for the numbers it predicts. Copy or save the model again.")
+    return found

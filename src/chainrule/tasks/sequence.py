@@ -17,7 +17,7 @@ from chainrule.data.labelled import FRAME, LabelledBatches, WindowedBatches
 from chainrule.data.pairs import SECOND, TOGETHER, PairBatches, joined
 from chainrule.data.roles import Role
 from chainrule.data.rows import PAIR, TEXT
-from chainrule.errors import ConfigError
+from chainrule.errors import ConfigError, ModelError
 from chainrule.models.base import Body
 from chainrule.models.readers import CountingReader, Examples, Spelling
 from chainrule.models.state import State
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from chainrule.heads.base import Head
 
 ROWS = 256  # texts read side by side
+AGAIN = "Copy or save the model again."
 WINDOWS = "they are read in overlapping windows, and the mean of their logits counts"
 POOLINGS = ("mean", "max", "last", "first", "cls", "ends", "attention")
 JOINS = ("features", "attention", "sequence")
@@ -171,7 +172,7 @@ class SequenceTask(Supervised):
             with body.inference(given.tokens.numel()):
                 head.eval()
                 logits, _ = self.logits(body, head, given, body.start(len(some)))  # (B, answers)
-            np.add.at(found, texts.of[some], logits.float().cpu().numpy())
+            np.add.at(found, texts.of[some], _checked(logits, len(some), head.config.answers))
         found /= np.bincount(texts.of, minlength=len(found))[:, None]
         return found
 
@@ -195,6 +196,16 @@ class SequenceTask(Supervised):
         cut = int((sizes > body.context).sum()) if body.context else 0
         told = f"{cut:,} {what} longer than --context {body.context}: {WINDOWS}"
         return (told,) if cut else ()
+
+
+def _checked(logits: Tensor, rows: int, answers: int) -> np.ndarray:
+    """Logits (B, answers) of which the best of each row is a number."""
+    found: np.ndarray = logits.float().cpu().numpy()
+    if found.shape != (rows, answers):
+        raise ModelError(f"Answers of shape {found.shape} came, and {(rows, answers)} was expected. {AGAIN}")
+    if answers and not np.isfinite(found.max(1)).all():
+        raise ModelError(f"The answer of this model to a text is no number. {AGAIN}")
+    return found
 
 
 def _compared(body: Body, head: Head, first: Tensor, second: Tensor) -> Tensor:

@@ -157,6 +157,7 @@ def _fit(
     known = list(settings_of(model, asked.task).values())
     options = renamed(options, known)
     task = ask(model, asked.task, options)
+    options = {**_suiting(task, model), **options}
     parts = (asked.data, asked.valid, asked.test)
     roles = _roles(model, task)
     prepared = preparing(*parts, options=options, roles=roles, allowed=known, divide=task.divides)
@@ -169,6 +170,11 @@ def _fit(
         options = first_half(options, place.run, place.resume)
     found = learn(model, task, prepared, options, place.run, place.resume, place.progress, place.timing)
     return finished(task, found, prepared, place, again)
+
+
+def _suiting(task: Task, model: str) -> dict[str, Any]:
+    """Settings of a family that suit a task."""
+    return share(task.suits, family(model).Config) if isinstance(task, Supervised) else {}
 
 
 def _roles(model: str, task: Task) -> list[Role]:

@@ -289,7 +289,8 @@ class Trainer:
         with torch.no_grad():
             for name, value in self._weights().items():
                 mean = self.mean.setdefault(name, value.clone())
-                mean += (value - mean) / self.at.averaged
+                if value.is_floating_point():
+                    mean += (value - mean) / self.at.averaged
 
     def _validate(self, journal: Journal | None) -> bool:
         """Judge, keep the best weights, write a line; True when there is no hope of getting better."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
@@ -15,7 +15,7 @@ from chainrule.errors import ConfigError, ModelError
 from chainrule.tasks.supervised import Answer, Supervised
 from chainrule.use.score import opened
 from chainrule.use.spelled import knowing
-from chainrule.use.text import encodable, typed_texts
+from chainrule.use.text import encodable, texts_of, typed_texts
 
 if TYPE_CHECKING:
     from chainrule.bundle import Bundle
@@ -118,7 +118,7 @@ def answers(bundle: Bundle, texts: Texts, top: int | None = None) -> Sequence[An
 def check_single(bundle: Bundle) -> None:
     """Refuse single texts where an example has several columns."""
     task, _ = predictor(bundle)
-    if len(task.inputs()) > 1:
+    if len(task.inputs()) > 1 + len(task.made):
         flags = " ".join("TEXT" if name == TEXT else f"--{name} …" for name in task.inputs())
         raise ConfigError(
             f"The model reads {' and '.join(task.inputs())}: give {flags}, or a table with these columns with --file."
@@ -145,6 +145,10 @@ def predict(
 
         return predict_pairs(bundle, given, list(pair), top)
     check_single(bundle)
+    if predictor(bundle)[0].made:
+        from chainrule.use.questions import predict_texts
+
+        return list(predict_texts(bundle, texts_of(given), top))
     typed = typed_texts(bundle.codec, given)
     return [one for rows in parts(typed, None, 1) for one in _predicted(bundle, rows, top)]
 
@@ -172,8 +176,15 @@ def predict_lines(bundle: Bundle, stream: BinaryIO, top: int | None = None) -> I
     from chainrule.data.numbered import parts
 
     check_single(bundle)
-    first = 1
+    made, first = predictor(bundle)[0].made, 1
     for lines in arriving(stream):
+        if made:
+            from chainrule.use.questions import predict_texts
+
+            found = predict_texts(bundle, lines, top)
+            yield from (replace(one, row=first + at) for at, one in enumerate(found))
+            first += len(lines)
+            continue
         for rows in parts(encodable(lines), None, first):
             yield from _predicted(bundle, rows, top)
         first += len(lines)

@@ -1,4 +1,4 @@
-"""Predictions for examples with several columns: a question and a passage, or two texts."""
+"""Predictions for examples with several columns: a question and a passage, two texts, words and their places."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import numpy as np
 from chainrule.codecs.base import Texts
 from chainrule.data.corpus import Corpus, Part
 from chainrule.data.dataset import read_rows
+from chainrule.data.given import Table
 from chainrule.data.roles import Role
-from chainrule.data.rows import PAIR, TEXT, Rows, trimmed
+from chainrule.data.rows import PAIR, TEXT, Rows, main_of, trimmed
 from chainrule.data.squad import ID, PASSAGE, QUESTION, is_questions
 from chainrule.errors import ConfigError
 from chainrule.use.columns import columns_of
@@ -80,6 +81,14 @@ def predict_rows(
     for rows in read_rows(source, roles, {**usual, **reading}):
         yield from _answered(bundle, rows, first, top)
         first += len(rows)
+
+
+def predict_texts(bundle: Bundle, texts: Sequence[str], top: int | None = None) -> Iterator[Prediction]:
+    """One prediction for each text, where all other columns are made of it."""
+    task, _ = predictor(bundle)
+    main = main_of(task.inputs())
+    given = Table("the given texts", {main: list(texts)}, (main,))
+    return predict_rows(bundle, given, top=top, columns={}, format=None)
 
 
 def _answered(bundle: Bundle, rows: Rows, first: int, top: int | None) -> Iterator[Prediction]:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from chainrule.config import option
+from chainrule.errors import ModelError
 from chainrule.models.bag.features import ORDERS, Features, features, first_ones
 from chainrule.models.bag.pairs import of_pairs
 from chainrule.models.bag.svm import Rows, ridge, solve
@@ -111,7 +112,22 @@ class Bag(CountingReader):
 
     @classmethod
     def from_arrays(cls, config: Any, arrays: Mapping[str, np.ndarray]) -> Self:
-        return cls(replace(config, answers=len(arrays["bias"])), arrays)
+        found = cls(replace(config, answers=len(arrays["bias"])), arrays)
+        found._check()
+        return found
+
+    def _check(self) -> None:
+        """Arrays that do not fit together would be read beside each other."""
+        tables = {(len(self.keys), self.width)}
+        symbols = {(self.config.vocab_size,)}
+        if {self.ratios.shape, self.weights.shape} != tables or self.bias.shape != (self.width,):
+            raise ModelError(
+                f"{self.ratios.shape} ratios and {self.weights.shape} weights do not fit together."
+            )
+        if {self.spelling.kinds.shape, self.spelling.folded.shape} != symbols:
+            raise ModelError(
+                f"Kinds of {len(self.spelling.kinds)} symbols came, not of {self.config.vocab_size}."
+            )
 
 
 def _labels(rows: Rows, given: Examples, config: BagConfig, progress: Progress) -> dict[str, np.ndarray]:

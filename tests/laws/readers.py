@@ -147,5 +147,5 @@ READERS = [
     Reader(name)
     for name in families()
     if (not issubclass(family(name), LanguageModel) or family(name).learner == "gradient")
-    and family(name).task != "vectors"
+    and family(name).task not in ("vectors", "tag")
 ]

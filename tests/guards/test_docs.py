@@ -74,6 +74,17 @@ FILES = {
         for name in ("train", "dev")
     },
     "squad.json": [json.dumps(squad(asked(40, 0, 2, 0.3)))],
+    "train.conllu": [
+        row
+        for _ in range(12)
+        for row in (
+            *(
+                f"{at}\t{word}\t_\t{tag}" + 6 * "\t_"
+                for at, (word, tag) in enumerate([("she", "PRON"), ("was", "AUX"), ("late", "ADJ")], 1)
+            ),
+            "",
+        )
+    ],
     "good.txt": [f"a good film {number}" for number in range(20)],
     "bad.txt": [f"a bad film {number}" for number in range(20)],
     "sales.csv": [

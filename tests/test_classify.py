@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from chainrule.tasks.classify import Classify, balanced, probabilities
 from chainrule.use.predict import part_of
 from chainrule.use.text import typed_texts
 
+CNN: dict[str, Any] = {"epochs": 0.2, "embedding": 8, "filters": 4}
 GOOD, BAD = ["good film", "fine plot it is", "so good"], ["bad film", "poor plot it is", "so bad"]
 
 
@@ -45,8 +47,9 @@ def test_labels_are_in_order_numbers_by_value() -> None:
 
 
 def test_one_class_only_is_predicted_always() -> None:
-    for family in ("majority", "bag", "class-ngram"):
-        model = cr.fit({"text": GOOD * 20, "label": ["a"] * 60}, model=family)
+    for family in ("majority", "bag", "class-ngram", "cnn"):
+        settings = CNN if family == "cnn" else {}
+        model = cr.fit({"text": GOOD * 20, "label": ["a"] * 60}, model=family, **settings)
         assert model.predict("bad")[0].label == "a" and model.predict("bad")[0].probability == pytest.approx(
             1
         )
@@ -57,6 +60,30 @@ def test_many_classes_are_told_apart() -> None:
     data = {"text": texts * 2, "label": [str(at) for at in range(300)] * 2}
     model = cr.fit(data, valid=data, model="class-ngram", order=1)
     assert np.mean([one.label == str(at) for at, one in enumerate(model.predict(texts))]) > 0.95
+
+
+@pytest.mark.parametrize(
+    ("family", "settings"), [("majority", {}), ("cnn", CNN | {"epochs": 0.05, "batch_size": 250})]
+)
+def test_ten_thousand_labels_are_no_trouble(family: str, settings: dict[str, Any]) -> None:
+    labels = [f"label {at}" for at in range(10_000)]
+    data = {"text": [f"w{at % 100} v{at // 100}" for at in range(10_000)], "label": labels}
+    model = cr.fit(data, valid={name: some[:50] for name, some in data.items()}, model=family, **settings)
+    found = model.predict(data["text"][:3])
+    assert len(found[0].probabilities) == 10_000 and sum(found[0].probabilities.values()) == pytest.approx(1)
+    assert model.predict(data["text"][:1], top=3)[0].probabilities.keys() <= found[0].probabilities.keys()
+
+
+@pytest.mark.parametrize("family", ["majority", "bag", "class-ngram", "cnn"])
+def test_labels_with_commas_and_line_ends_come_back_whole(family: str, tmp_path: Path) -> None:
+    labels = ["Smith, J.\nand others", 'a "quoted", one']
+    data = {"text": (GOOD + BAD) * 12, "label": [labels[0]] * 36 + [labels[1]] * 36}
+    path = tmp_path / "table.csv"
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([["text", "label"], *zip(*data.values(), strict=True)])
+    model = cr.fit(path, valid=path, label="label", model=family, **(CNN if family == "cnn" else {}))
+    assert set(model.predict("so")[0].probabilities) == set(labels)
+    assert set(model.evaluate(path).to_dict()["labels"]) == set(labels)
 
 
 def test_a_language_model_predicts_no_labels() -> None:

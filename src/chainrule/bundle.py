@@ -33,6 +33,7 @@ from chainrule.tasks.base import Task, described
 from chainrule.tasks.base import task as task_class
 from chainrule.use import score as use_score
 from chainrule.use.adapt import AdaptConfig, adapted
+from chainrule.use.against import PairedEvaluation, evaluate_against
 from chainrule.use.analogy import Analogy, analogy
 from chainrule.use.anomalies import Anomalies, anomalies
 from chainrule.use.complete import Completions, complete
@@ -226,9 +227,15 @@ class Bundle:
         """Of word vectors, the `k` words that are to `c` as `b` is to `a`, without the three and with them."""
         return analogy(self, a, b, c, k)
 
-    def predict(self, texts: str | Iterable[str], top: int | None = None) -> list[Prediction]:
-        """The label of each text, with the probabilities of the `top` labels, best first."""
-        return predict(self, [texts] if isinstance(texts, str) else texts, top)
+    def predict(
+        self,
+        texts: str | Iterable[str] | Iterable[tuple[str, str]],
+        top: int | None = None,
+        pair: str | Iterable[str] | None = None,
+    ) -> list[Prediction]:
+        """The label of each text, with the probabilities of the `top` labels, best first; `pair`: second texts."""
+        others = [pair] if isinstance(pair, str) else pair
+        return predict(self, [texts] if isinstance(texts, str) else texts, others, top)
 
     def answer(self, question: str, passage: str, top: int | None = None) -> Prediction:
         """The part of a passage that answers a question (task span), with `top` others that were near."""
@@ -241,6 +248,12 @@ class Bundle:
     def evaluate(self, data: Data, label: str | None = None, **reading: Any) -> Evaluation:
         """Accuracy, macro-F1, log-loss and calibration on labelled data."""
         return evaluate(self, data, label, **reading)
+
+    def evaluate_against(
+        self, other: Bundle, data: Data, label: str | None = None, **reading: Any
+    ) -> PairedEvaluation:
+        """How much better or worse than another model on the same labelled data, and whether that is significant."""
+        return evaluate_against(self, other, data, label, **reading)
 
     def compressed(self) -> Bundle:
         """The same with weights in eight bits: faster to write with, hardly worse."""

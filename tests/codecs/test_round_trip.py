@@ -19,6 +19,7 @@ SAMPLES = {
     "bytes": SENTENCES,
     "characters": SENTENCES,
     "events": ["log in", f"log in{UNIT}buy{UNIT}log out", f"buy{UNIT}two\nlines"],
+    "tags": ["B-PER I-PER O", "NOUN", "zwölf"],
     "labels": ["good", "not so good", "two\nlines, and more"],
     "numbers": ["1 2.5 -3", "4 4 4 1e3"],
     "subwords": SENTENCES,

@@ -59,6 +59,13 @@ Label = Annotated[
         "--label", metavar="COLUMN", help="The column of labels or numbers: what is to be predicted."
     ),
 ]
+MultiLabel = Annotated[
+    bool,
+    typer.Option(
+        "--multi-label",
+        help="An example may have several labels, or none: a cell such as a,b (--separator), or a list.",
+    ),
+]
 Old = Annotated[
     str | None,
     typer.Option(
@@ -117,7 +124,7 @@ def _task(told: Mapping[str, Any], source: str | list[Path] | None = None) -> st
     """What was named, or what the columns are for."""
     from chainrule.train.guess import guessed_task
 
-    task = told.get("task")
+    task = _named_task(told.get("task"), bool(told.get("multi_label")))
     return task_named(task) if task else guessed_task(told, source)
 
 
@@ -134,6 +141,7 @@ def fit(
     model: Model = None,
     task: Task = None,
     label: Label = None,
+    multi_label: MultiLabel = False,
     codec: Codec = None,
     codec_from: CodecFrom = None,
     valid: Valid = None,
@@ -159,7 +167,7 @@ def fit(
     from chainrule.train.fit import ask
 
     output = Printer(json, quiet, verbose)
-    told = (model, task, codec, codec_from, label, valid, test, init_from, old)
+    told = (model, _named_task(task, multi_label), codec, codec_from, label, valid, test, init_from, old)
     own = {name: str(one) for name, one in zip(OWN, told, strict=True) if one is not None}
     options = _settled(own, typed(context), config, output, train)
     if "init_from" not in options:
@@ -172,6 +180,13 @@ def fit(
             raise ConfigError("--each trains several models from scratch: leave out --resume and --from.")
         return _fit_each(source, out, each, options, output)
     _fit(source, out, options | {"resume": resume}, force, output, began)
+
+
+def _named_task(task: str | None, multi_label: bool) -> str | None:
+    """What was named by either flag."""
+    from chainrule.train.guess import several
+
+    return several(task, multi_label)
 
 
 def _settled(

@@ -90,6 +90,8 @@ class Values(Codec):
             count, *others = (float(str(facts[name])) for name in Spread.__dataclass_fields__)
         except (KeyError, ValueError) as error:
             raise CodecError(f"{folder / FACTS} is damaged ({error}): save the model again.") from error
+        if not np.isfinite([count, *others]).all() or others[1] <= 0:
+            raise CodecError(f"{folder / FACTS} is damaged: {dict(facts)}. Copy or save the model again.")
         return cls(config, Spread(int(count), *others))
 
 

@@ -33,6 +33,7 @@ from chainrule.data.rows import (
 from chainrule.data.sources import Given, ReadConfig, Source, read
 from chainrule.data.splits import Division, divide, divide_rows
 from chainrule.data.squad import ID, PASSAGE, is_questions, questions
+from chainrule.data.tagged import is_tagged, tagged
 from chainrule.errors import ConfigError, DataError
 
 Data = Given | Mapping[str, Given]  # one source for all roles, or one for each of them
@@ -281,6 +282,8 @@ def _several_columns(given: Data, asked: Request) -> SeveralColumns:
             )
     if is_questions(asked.names):
         return _questions(given, asked)
+    if is_tagged(asked.names):
+        return _tagged(given, asked)
     if not isinstance(given, Mapping) and sorted(asked.names) == sorted((TEXT, LABEL)):
         source = read(given, asked.reading)
         given = labelled_text(source) if is_labelled_text(source) else given
@@ -296,6 +299,16 @@ def _questions(given: Data, asked: Request) -> SeveralColumns:
     source = questions(given, asked.reading, named)
     empty = tuple(role.name for role in asked.roles if role.empty)
     return SeveralColumns((_table(source, asked),), empty, PASSAGE)
+
+
+def _tagged(given: Data, asked: Request) -> SeveralColumns:
+    """Words and their tags."""
+    if isinstance(given, Mapping):
+        raise DataError("Words and tags stand in one file: give a table with both, CoNLL columns or CoNLL-U.")
+    named = {role.name: role.column if role.name == ID else asked.column(role) for role in asked.roles}
+    source = tagged(given, asked.reading, named)
+    empty = tuple(role.name for role in asked.roles if role.empty)
+    return SeveralColumns((_table(source, asked),), empty)
 
 
 def _parallel(given: Mapping[str, Given], asked: Request) -> tuple[Member, ...]:

@@ -78,6 +78,9 @@ class Body(ABC):
     codec_settings: ClassVar[Mapping[str, Any]] = {}  # of its codec, where a user gives none
     reads: Literal["left", "both"] = "left"  # hidden[:, t] has seen symbols up to t, or all of them
     pooling: ClassVar[str] = "mean"  # how its hidden vectors become one, for heads that want one
+    pairs: ClassVar[Literal["apart", "together"] | None] = (
+        "apart"  # two texts: one by one, as one, not at all
+    )
     context: int | None = None  # most symbols it can hold; None: no limit
     stateful: bool = False  # the state is carried from one sequence to the next, as in running text
     width: int = 0  # D, the numbers of a hidden vector; 0: what it reads out is no vector

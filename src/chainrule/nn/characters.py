@@ -1,6 +1,5 @@
-"""Words from their letters: a character CNN with highway layers (Kim et al. 2016), or character n-grams (fastText).
-
-Unseen words have vectors, too.
+"""Words from their letters: a character CNN with highway layers (Kim et al. 2016), a character LSTM that reads both
+ways (Lample et al. 2016), or character n-grams (fastText); unseen words have vectors, too.
 """
 
 from __future__ import annotations
@@ -13,7 +12,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from chainrule.nn import tap
+from chainrule.nn.cells import LstmCell
 from chainrule.nn.product import Linear
+from chainrule.nn.recurrent import BothWays, OneWay
 from chainrule.symbols import BYTE_LETTER, LETTERS, NO_LETTER, WORD_BEGIN, WORD_END
 
 FILTERS = (
@@ -74,6 +75,25 @@ class CharacterCNN(nn.Module):
         return self.projection(found)  # type: ignore[no-any-return]
 
 
+class CharacterLSTM(nn.Module):
+    """Letters (N, C) -> vectors (N, D): what an LSTM has read at the end of a word, and backwards at its beginning."""
+
+    def __init__(self, width: int, *, letter: int = 16) -> None:
+        """`width` is D, half of it for each direction; `letter` the size of a letter's embedding."""
+        super().__init__()
+        self.width = width
+        self.embedding = nn.Embedding(LETTERS, letter, padding_idx=NO_LETTER)
+        ahead, back = LstmCell(letter, width // 2), LstmCell(letter, width - width // 2)
+        self.layer = BothWays(OneWay(ahead), OneWay(back, backward=True))
+
+    def forward(self, letters: Tensor) -> Tensor:
+        lengths = (letters != NO_LETTER).sum(1)  # (N,)
+        columns = max(1, int(lengths.max())) if len(letters) else 1
+        vectors = self.embedding(letters[:, :columns].long())  # (N, C, E)
+        _, (ahead, _, back, _) = self.layer(vectors, self.layer.start(len(letters)), lengths)
+        return torch.cat([ahead, back], 1)
+
+
 class CharacterNgrams(nn.Module):
     """Letters (N, C) -> vectors (N, D): the mean over the n-grams of a word, which share the rows of one table."""
 
@@ -119,7 +139,9 @@ class SpelledEmbedding(nn.Module):
     spellings: Tensor  # (V, C)
     more: Tensor  # (X, C)
 
-    def __init__(self, reader: CharacterCNN | CharacterNgrams, vocab_size: int, letters: int) -> None:
+    def __init__(
+        self, reader: CharacterCNN | CharacterLSTM | CharacterNgrams, vocab_size: int, letters: int
+    ) -> None:
         super().__init__()
         self.reader = reader
         table = torch.from_numpy(numbered(vocab_size, letters))

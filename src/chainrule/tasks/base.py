@@ -31,6 +31,11 @@ if TYPE_CHECKING:
 BUILT_IN: dict[str, tuple[str, str]] = {
     "next": ("chainrule.tasks.next", "language modelling: predict the next symbol"),
     "classify": ("chainrule.tasks.classify", "classification: the label of a sequence"),
+    "tag": (
+        "chainrule.tasks.tag",
+        "sequence labelling: a tag for every word (parts of speech, entities, roles)",
+    ),
+    "multi-label": ("chainrule.tasks.multi_label", "classification: all labels of a sequence, or none"),
     "span": (
         "chainrule.tasks.span",
         "extractive question answering (SQuAD): the part of a passage that answers a question",

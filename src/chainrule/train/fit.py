@@ -30,14 +30,16 @@ from chainrule.progress import Progress
 from chainrule.progress import progress as shown
 from chainrule.tasks.base import Task, tasks
 from chainrule.tasks.base import task as task_named
+from chainrule.tasks.sequence import SequenceTask
 from chainrule.tasks.supervised import Supervised, Teaching
 from chainrule.train.budget import Timing
 from chainrule.train.checkpoint import clear_run
-from chainrule.train.config import FitConfig, TrainConfig
-from chainrule.train.guess import guessed_task
+from chainrule.train.config import TUNING, FitConfig, TrainConfig
+from chainrule.train.guess import guessed_task, paired, several
 from chainrule.train.refit import Twin, first_half, recount, refit_facts, reread, retrain
 from chainrule.train.shared import SharedCodecs
 from chainrule.train.start import Start
+from chainrule.train.start_vectors import given_vectors
 
 if TYPE_CHECKING:
     from chainrule.heads.base import Head
@@ -50,6 +52,7 @@ def fit(
     *,
     model: str | None = None,
     task: str | None = None,
+    multi_label: bool = False,
     codec: str | None = None,
     codec_from: str | Path | Bundle | SharedCodecs | None = None,
     valid: Data | None = None,
@@ -76,8 +79,9 @@ def fit(
     trained on, to see what it forgets. The codec of `codec_from`, another model, is shared: both can be mixed.
     """
     place = Place(run, resume, progress, timing or Timing())
-    asked = Asked(data, valid, test, old, model, task, codec).understood(options)
-    _check_origins(asked, codec_from, init_from)
+    asked = Asked(data, valid, test, old, model, several(task, multi_label), codec).understood(options)
+    options = paired(options, data)
+    _check_origins(asked, codec_from, init_from, options.get("vectors"))
     clear_run(run, resume, force)
     if init_from is not None and asked.supervised:
         from chainrule.train.transfer import transfer
@@ -116,11 +120,15 @@ class Asked:
         return self.task is not None and issubclass(task_named(self.task), Supervised)
 
 
-def _check_origins(asked: Asked, codec_from: object, init_from: object) -> None:
+def _check_origins(asked: Asked, codec_from: object, init_from: object, vectors: object) -> None:
     """Refuse two answers to one question, and old text that nothing is compared with."""
     if codec_from is not None and (asked.codec is not None or init_from is not None):
         other = "--codec" if asked.codec is not None else "--from"
         raise ConfigError(f"{other} says which codec to take, and --codec-from too: give one of them.")
+    if vectors is not None and init_from is not None:
+        raise ConfigError(
+            "--from MODEL has vectors of its own for its words, and --vectors gives others: give one."
+        )
     if asked.old is not None and init_from is None:
         raise ConfigError("Old text shows what a fine-tuned model forgets: add --from MODEL.")
 
@@ -153,10 +161,15 @@ def _fit(
     model = asked.model or usual_model(asked.task)
     known = list(settings_of(model, asked.task).values())
     options = renamed(options, known)
+    vectors = given_vectors(model, options)
+    options = vectors.sized(options) if vectors else options
     task = ask(model, asked.task, options)
+    options = {**_suiting(task, model), **options}
     parts = (asked.data, asked.valid, asked.test)
     roles = _roles(model, task)
     prepared = preparing(*parts, options=options, roles=roles, allowed=known, divide=task.divides)
+    prepared = vectors.known(prepared) if vectors else prepared
+    start = vectors.start(prepared) if vectors else None
     settings: Any = family(model).Config.from_values(share(options, family(model).Config))
     prepared = prepared.spelled_out() if settings.word_letters else prepared
     again = refits(model, prepared, options)
@@ -164,15 +177,22 @@ def _fit(
     gradient = family(model).learner == "gradient"
     if again and gradient:
         options = first_half(options, place.run, place.resume)
-    found = learn(model, task, prepared, options, place.run, place.resume, place.progress, place.timing)
-    return finished(task, found, prepared, place, again)
+    run = (place.run, place.resume, place.progress, place.timing)
+    found = learn(model, task, prepared, options, *run, start)
+    found = replace(found, notes=(*found.notes, vectors.note(prepared))) if vectors else found
+    return finished(task, found, prepared, place, again, start)
+
+
+def _suiting(task: Task, model: str) -> dict[str, Any]:
+    """Settings of a family that suit a task."""
+    return share(task.suits, family(model).Config) if isinstance(task, Supervised) else {}
 
 
 def _roles(model: str, task: Task) -> list[Role]:
     """The columns a task reads, its main one with the codec the family likes."""
     main, kind = main_of(role.name for role in task.roles()), family(model)
     return [
-        replace(one, prefers=kind.codec, usual=kind.codec_settings) if one.name == main else one
+        replace(one, prefers=kind.codec, usual=kind.codec_settings) if main in (one.name, one.like) else one
         for one in task.roles()
     ]
 
@@ -216,22 +236,26 @@ def ask(model: str, task: str | None, options: Mapping[str, Any]) -> Task:
             "which takes --neural-cache and --dynamic."
         )
     able = kind.tasks if issubclass(kind, CountingReader) else (kind.task,)
-    if kind.learner == "count" and task not in (None, *able):
+    if (kind.learner == "count" or issubclass(kind, CountingReader)) and task not in (None, *able):
         raise ConfigError(
-            f"A {model} is made by counting, for {' and '.join(map(repr, able))}, not for {task!r}."
+            f"A {model} is for {' and '.join(map(repr, able))}, not for {task!r}. "
+            "Choose another with --model: chainrule models lists them."
         )
     wanted = task_named(task or kind.task)
     if wanted.predicts and not issubclass(kind, LanguageModel):
         raise ConfigError(
             f"A {model} predicts no symbols, as the task {wanted.name!r} wants: it is for {kind.task!r}."
         )
-    for name in ("extend_vocab", "unfreeze", "merge", "transfer"):
-        if options.get(name):
+    for name in ("extend_vocab", "unfreeze", "merge", "transfer", *TUNING):
+        if options.get(name) and not (name == "transfer" and options.get("vectors")):
             raise ConfigError(f"{flag(name)} is for fine-tuning a trained model: add --from MODEL.")
     configs: list[type[Config]] = [ReadConfig, *settings_of(model, task).values()]
     for config in configs:
         config.from_values(share(options, config))
-    return wanted.from_values(share(options, wanted))
+    found = wanted.from_values(share(options, wanted))
+    if isinstance(found, SequenceTask):
+        found.check_family(kind)
+    return found
 
 
 def renamed(options: Mapping[str, Any], configs: Iterable[type[Config]]) -> dict[str, Any]:
@@ -273,9 +297,14 @@ def learn(
     kind: Any = family(model)
     settings = kind.Config.from_values(share(options, kind.Config))
     told = _told(settings, task, prepared.codecs)
+    place = Place(run, resume, progress, timing or Timing())
+    if issubclass(kind, CountingReader) and kind.learner == "gradient":
+        from chainrule.train.by_class import learn_by_class
+
+        return learn_by_class(kind, task, prepared, options, place)
     if kind.learner == "gradient":
-        place = Place(run, resume, progress, timing or Timing())
-        return _train(kind, start.model if start else told, task, prepared, options, place, start)
+        known = start.model if start else None
+        return _train(kind, known or told, task, prepared, options, place, start)
     if issubclass(kind, ArrayLearner):
         return _read(kind, told, task, prepared, progress)
     valid = prepared.valid[TEXT].ids if prepared.valid else None
@@ -322,7 +351,7 @@ def _train(
 
     config = TrainConfig.from_values(share(options, TrainConfig))
     folder = None if place.run is None else Path(place.run)
-    held = {one.name for one in visible(kind.Config)} if start else set[str]()
+    held = {one.name for one in visible(kind.Config)} if start and start.model else set[str]()
     asked = Run(
         kind, settings, task, config, options.keys() | held, folder, place.resume, place.timing, start
     )

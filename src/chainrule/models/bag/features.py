@@ -9,6 +9,7 @@ import numpy as np
 
 from chainrule.models.readers import LETTER, WORD, Spelling
 from chainrule.runtime import compiled
+from chainrule.symbols import EOS
 
 ORDERS = 8  # of word n-grams, at most
 OFFSET, PRIME, EDGE = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3), np.uint64(0xFFFFFFFF)
@@ -65,6 +66,8 @@ def _extract(
         while place < end:
             begin, kind = place, kinds[ids[place]]
             place += 1
+            if ids[begin] == EOS:  # another text may follow
+                known = 0
             if kind != LETTER and kind != WORD:
                 continue
             while kind == LETTER and place < end and kinds[ids[place]] == LETTER:
@@ -128,6 +131,8 @@ def _letter_grams(
     for first in range(length):
         gram = OFFSET
         for at in range(first, min(first + high, length)):
+            if at > first and ids[where[at - 1]] == EOS:  # another text begins
+                break
             gram = (gram ^ spelt[at]) * PRIME
             gram ^= gram >> np.uint64(31)
             if at - first + 1 < low:

@@ -15,7 +15,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from chainrule.config import option
-from chainrule.models.bag.features import ORDERS, features, first_ones, of_letters
+from chainrule.errors import ModelError
+from chainrule.models.bag.features import ORDERS, Features, features, first_ones, of_letters
+from chainrule.models.bag.pairs import of_pairs
 from chainrule.models.bag.svm import Rows, ridge, scaled, solve
 from chainrule.models.base import ModelConfig
 from chainrule.models.readers import (
@@ -23,6 +25,7 @@ from chainrule.models.readers import (
     Examples,
     ReaderConfig,
     Spelling,
+    log_odds,
     log_priors,
     plain_spelling,
 )
@@ -56,7 +59,7 @@ class Bag(CountingReader):
 
     Config: ClassVar[type[ModelConfig]] = BagConfig
     codec: ClassVar[str | None] = "characters"
-    tasks: ClassVar[tuple[str, ...]] = ("classify", "regress")
+    tasks: ClassVar[tuple[str, ...]] = ("classify", "multi-label", "regress")
     config: BagConfig
 
     def __init__(self, config: BagConfig, arrays: Mapping[str, np.ndarray]) -> None:
@@ -72,7 +75,7 @@ class Bag(CountingReader):
         cls, config: Any, given: Examples, progress: Progress = no_progress, valid: Examples | None = None
     ) -> Self:
         spelling = given.spelling or plain_spelling(config.vocab_size)
-        found = features(given.ids, given.starts, spelling, config.orders, _pair(config.letters))
+        found = _features(given.ids, given.starts, spelling, config)
         keys, index = _kept(found.hashes, found.sequences, config)
         rows = Rows.of(index, found.sequences, len(given.starts), of_letters(keys))
         learnt = (
@@ -91,7 +94,7 @@ class Bag(CountingReader):
         return cls.learn(config, Examples(ids.ravel(), ids[:, 1] % 3))
 
     def evidence(self, ids: np.ndarray, starts: np.ndarray) -> np.ndarray:
-        found = features(ids, starts, self.spelling, self.config.orders, _pair(self.config.letters))
+        found = _features(ids, starts, self.spelling, self.config)
         index = _known(found.hashes, self.keys)
         keep = first_ones(index, found.sequences, len(self.keys))
         index, places, sequences = index[keep], found.places[keep], found.sequences[keep]
@@ -109,25 +112,42 @@ class Bag(CountingReader):
 
     @classmethod
     def from_arrays(cls, config: Any, arrays: Mapping[str, np.ndarray]) -> Self:
-        return cls(replace(config, answers=len(arrays["bias"])), arrays)
+        found = cls(replace(config, answers=len(arrays["bias"])), arrays)
+        found._check()
+        return found
+
+    def _check(self) -> None:
+        """Arrays that do not fit together would be read beside each other."""
+        tables = {(len(self.keys), self.width)}
+        symbols = {(self.config.vocab_size,)}
+        if {self.ratios.shape, self.weights.shape} != tables or self.bias.shape != (self.width,):
+            raise ModelError(
+                f"{self.ratios.shape} ratios and {self.weights.shape} weights do not fit together."
+            )
+        if {self.spelling.kinds.shape, self.spelling.folded.shape} != symbols:
+            raise ModelError(
+                f"Kinds of {len(self.spelling.kinds)} symbols came, not of {self.config.vocab_size}."
+            )
 
 
 def _labels(rows: Rows, given: Examples, config: BagConfig, progress: Progress) -> dict[str, np.ndarray]:
     """A support vector machine for every answer."""
     shape = (rows.size, config.answers)
     ratios, weights = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
-    bias = log_priors(given.answers, config.answers).astype(np.float32)
+    usual = log_odds(given, config.answers) if given.are_sets else log_priors(given.answers, config.answers)
+    bias = usual.astype(np.float32)
     weighed = np.ones(len(given.answers)) if given.weights is None else given.weights
     costs = config.regularization * weighed  # (texts,)
-    apart = 1 if config.answers == 2 else config.answers  # one of two answers is what the other is not
+    # one of two answers is what the other is not
+    apart = 1 if config.answers == 2 and not given.are_sets else config.answers
     with progress("training", apart, "answers") as step:
         for answer in range(apart):
-            own = given.answers == answer
+            own = given.having(answer)
             if own.any() and not own.all():
                 ratios[:, answer] = rows.ratios(own)
                 weights[:, answer], bias[answer] = solve(rows, ratios[:, answer], own, costs, config.passes)
             step(1)
-    if config.answers == 2 and ratios.any():
+    if apart < config.answers and ratios.any():
         ratios[:, 1], weights[:, 1], bias[1] = -ratios[:, 0], weights[:, 0], -bias[0]
     return {"ratios": ratios, "weights": weights, "bias": bias}
 
@@ -139,9 +159,10 @@ def _numbers(rows: Rows, given: Examples, config: BagConfig) -> dict[str, np.nda
     return {"ratios": ratios, "weights": weights[:, None], "bias": np.array([bias], np.float32)}
 
 
-def _pair(letters: tuple[int, ...]) -> tuple[int, int]:
-    """From and to; one number stands for both."""
-    return (letters[0], letters[-1]) if letters else (0, 0)
+def _features(ids: np.ndarray, starts: np.ndarray, spelling: Spelling, config: BagConfig) -> Features:
+    """All n-grams of texts, or of pairs of texts; of letters one number stands for both ends."""
+    low, high = (config.letters[0], config.letters[-1]) if config.letters else (0, 0)
+    return of_pairs(features(ids, starts, spelling, config.orders, (low, high)), ids, starts)
 
 
 def _kept(hashes: np.ndarray, sequences: np.ndarray, config: BagConfig) -> tuple[np.ndarray, np.ndarray]:

@@ -28,7 +28,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     **dict.fromkeys(("rnn", "gru", "lstm", "window"), RECURRENT),
     **dict.fromkeys(("gpt", "bert"), TOWER),
     "elmo": SMALL | {"layers": 1, "epochs": 8},
-    "class-lstm": {"epochs": 40, "width": 16, "embedding": 16, "lr": 0.02, "dropout": 0.1},
+    "class-lstm": {"epochs": 60, "width": 8, "embedding": 8, "lr": 0.02, "dropout": 0.2},
 }
 
 

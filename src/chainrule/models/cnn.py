@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from chainrule.config import option
 from chainrule.errors import ModelError
-from chainrule.models.base import CostForecast, ModelConfig
+from chainrule.models.base import CostForecast, FrameConfig, ModelConfig
 from chainrule.models.neural import PROCESS, STARTING, Neural, training_speed
 from chainrule.models.registry import register
 from chainrule.models.sizing import EPOCHS, MOST, Workload
@@ -21,6 +21,7 @@ from chainrule.models.state import State, Unremembered
 from chainrule.nn import tap
 from chainrule.nn.characters import CharacterNgrams, SpelledEmbedding
 from chainrule.nn.dropout import embed
+from chainrule.nn.frames import FrameProjection, vectors_of
 from chainrule.nn.product import product
 from chainrule.symbols import PAD, UNK
 
@@ -28,7 +29,7 @@ LONGEST = 24  # bytes of a word that are read for its n-grams, two marks include
 
 
 @dataclass(frozen=True, kw_only=True)
-class CnnConfig(ModelConfig):
+class CnnConfig(FrameConfig):
     """Settings of the convolutions: filters, their widths, embeddings, layers."""
 
     embedding: int = option(128, "embedding size", low=1, high=65_536)
@@ -54,8 +55,8 @@ class CnnConfig(ModelConfig):
     )
 
     @property
-    def word_letters(self) -> int:
-        return LONGEST if self.subwords else 0
+    def letters_read(self) -> int:
+        return LONGEST if self.subwords and not self.features else 0
 
 
 @register("cnn")
@@ -74,8 +75,10 @@ class Cnn(Neural):
         self.embedding = nn.Embedding(config.vocab_size, config.embedding)
         nn.init.uniform_(self.embedding.weight, -0.25, 0.25)
         nn.init.zeros_(self.embedding.weight[UNK].detach())  # it may never be trained: it shall say nothing
-        reader = CharacterNgrams(config.embedding, config.subwords) if config.subwords else None
-        self.spelled = reader and SpelledEmbedding(reader, config.vocab_size, config.word_letters)
+        reader = CharacterNgrams(config.embedding, config.subwords) if config.letters_read else None
+        self.spelled = reader and SpelledEmbedding(reader, config.vocab_size, config.letters_read)
+        count, features = config.vocab_size, config.features
+        self.frames = FrameProjection(count, features, config.embedding) if features else None
         inputs = [config.embedding, *[self.width] * (config.layers - 1)]
         self.layers = nn.ModuleList(Filters(size, config) for size in inputs)
 
@@ -99,8 +102,11 @@ class Cnn(Neural):
 
     def _vectors(self, tokens: Tensor) -> Tensor:
         """Embeddings (B, T, E), with those of their letters; words beyond the vocabulary have these only."""
+        table, dropout = self.embedding.weight, self.config.embedding_dropout
+        if self.frames is not None:
+            return vectors_of(tokens, table, self.frames, dropout, self.training)
         known = torch.where(tokens < self.config.vocab_size, tokens, UNK)
-        vectors = embed(known, self.embedding.weight, self.config.embedding_dropout, self.training)
+        vectors = embed(known, table, dropout, self.training)
         return vectors if self.spelled is None else vectors + self.spelled(tokens)
 
     @classmethod

@@ -15,6 +15,7 @@ from chainrule.nn import tap
 from chainrule.nn.cells import LstmCell
 from chainrule.nn.product import Linear
 from chainrule.nn.recurrent import BothWays, OneWay
+from chainrule.nn.spelled import Spelled
 from chainrule.symbols import BYTE_LETTER, LETTERS, NO_LETTER, WORD_BEGIN, WORD_END
 
 FILTERS = (
@@ -129,36 +130,21 @@ def _greatest(filters: nn.Module, vectors: Tensor, outside: Tensor) -> Tensor:
     return F.relu(values.masked_fill(outside, -torch.inf).amax(2))
 
 
-class SpelledEmbedding(nn.Module):
-    """Embeddings (B, T, D) of words (B, T) from how they are spelled; the spellings are saved with the weights.
+class SpelledEmbedding(Spelled):
+    """Embeddings (B, T, D) of words (B, T) from how they are spelled.
 
-    Ids beyond the vocabulary, of words that were never seen before, are spelled by `more`, which is not saved. Every
-    word of a batch is looked at once, however often it occurs.
+    Every word of a batch is looked at once, however often it occurs.
     """
-
-    spellings: Tensor  # (V, C)
-    more: Tensor  # (X, C)
 
     def __init__(
         self, reader: CharacterCNN | CharacterLSTM | CharacterNgrams, vocab_size: int, letters: int
     ) -> None:
-        super().__init__()
+        super().__init__(numbered(vocab_size, letters))
         self.reader = reader
-        table = torch.from_numpy(numbered(vocab_size, letters))
-        self.register_buffer("spellings", table.to(torch.get_default_device()))
-        self.register_buffer("more", self.spellings[:0].clone(), persistent=False)
-
-    def spell(self, spellings: np.ndarray, more: np.ndarray) -> None:
-        """Other spellings (V, C) of the vocabulary, and those (X, C) of words beyond it."""
-        place = self.spellings.device
-        self.spellings, self.more = (
-            torch.from_numpy(np.ascontiguousarray(one, np.int16)).to(place) for one in (spellings, more)
-        )
 
     def forward(self, tokens: Tensor) -> Tensor:
         words, place = torch.unique(tokens, return_inverse=True)  # (N,), (B, T)
-        table = torch.cat([self.spellings, self.more]) if len(self.more) else self.spellings
-        vectors: Tensor = tap.tell(self, "words", self.reader(table[words]))  # (N, D)
+        vectors: Tensor = tap.tell(self, "words", self.reader(self.spelled(words)))  # (N, D)
         return vectors[place]
 
 

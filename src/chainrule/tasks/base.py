@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 BUILT_IN: dict[str, tuple[str, str]] = {
     "next": ("chainrule.tasks.next", "language modelling: predict the next symbol"),
     "classify": ("chainrule.tasks.classify", "classification: the label of a sequence"),
+    "multi-label": ("chainrule.tasks.multi_label", "classification: all labels of a sequence, or none"),
     "tag": (
         "chainrule.tasks.tag",
         "sequence labelling: a tag for every word (parts of speech, entities, roles)",
     ),
-    "multi-label": ("chainrule.tasks.multi_label", "classification: all labels of a sequence, or none"),
     "span": (
         "chainrule.tasks.span",
         "extractive question answering (SQuAD): the part of a passage that answers a question",
@@ -117,9 +117,9 @@ class Task(Config, ABC):
         """Those of the vocabularies a body is made for, by setting."""
         roles = {"vocab_size": self.body_role(codecs), "source_size": self.source}
         count = self.answers_count(codecs)
-        return {name: codecs[role].size for name, role in roles.items() if role} | (
-            {"answers": count} if count else {}
-        )
+        features = codecs[self.body_role(codecs)].features
+        told = {name: number for name, number in {"answers": count, "features": features}.items() if number}
+        return {name: codecs[role].size for name, role in roles.items() if role} | told
 
     @abstractmethod
     def head(self, body: Body, codecs: Mapping[str, Codec], seed: int) -> Head | None:

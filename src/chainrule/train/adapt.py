@@ -29,19 +29,9 @@ from chainrule.models.base import CountingModel
 from chainrule.models.mix import Mix, best_weights
 from chainrule.symbols import BOS, UNK
 from chainrule.tasks.base import Task
+from chainrule.train.card import Outcome, card_of, judging_threads
 from chainrule.train.config import FREE, TUNING, FitConfig
-from chainrule.train.fit import (
-    Asked,
-    Outcome,
-    Place,
-    card_of,
-    finished,
-    judging_threads,
-    learn,
-    refits,
-    renamed,
-    settings_of,
-)
+from chainrule.train.fit import Asked, Place, finished, learn, refits, renamed, settings_of
 from chainrule.train.refit import first_half, recount, refit_facts
 from chainrule.train.start import Start
 

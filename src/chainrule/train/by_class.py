@@ -25,8 +25,9 @@ from chainrule.tasks.base import Task
 from chainrule.tasks.base import task as task_named
 from chainrule.tasks.sequence import SequenceTask
 from chainrule.train.budget import Timing
+from chainrule.train.card import Outcome
 from chainrule.train.config import LENGTHS, TrainConfig
-from chainrule.train.fit import Outcome, Place, learn
+from chainrule.train.fit import Place, learn
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from chainrule.aliases import our_name, our_spelling
 from chainrule.bundle import Bundle
@@ -23,7 +22,7 @@ from chainrule.data.roles import Role
 from chainrule.data.rows import TEXT, main_of
 from chainrule.data.sources import ReadConfig
 from chainrule.errors import ConfigError
-from chainrule.models.base import Body, CountingModel, LanguageModel
+from chainrule.models.base import CountingModel, FrameConfig, LanguageModel
 from chainrule.models.readers import ArrayLearner, CountingReader
 from chainrule.models.registry import families, family
 from chainrule.progress import Progress
@@ -33,18 +32,16 @@ from chainrule.tasks.base import task as task_named
 from chainrule.tasks.sequence import SequenceTask
 from chainrule.tasks.supervised import Supervised, Teaching
 from chainrule.train.budget import Timing
+from chainrule.train.card import Outcome, card_of
 from chainrule.train.checkpoint import clear_run
 from chainrule.train.config import TUNING, FitConfig, TrainConfig
-from chainrule.train.guess import guessed_task, paired, several
+from chainrule.train.guess import framed, guessed_task, paired, several
 from chainrule.train.refit import Twin, first_half, recount, refit_facts, reread, retrain
 from chainrule.train.shared import SharedCodecs
 from chainrule.train.start import Start
 from chainrule.train.start_vectors import given_vectors
 
-if TYPE_CHECKING:
-    from chainrule.heads.base import Head
-
-USUAL = "ngram"
+USUAL, FRAMED = "ngram", "lstm"
 
 
 def fit(
@@ -133,8 +130,10 @@ def _check_origins(asked: Asked, codec_from: object, init_from: object, vectors:
         raise ConfigError("Old text shows what a fine-tuned model forgets: add --from MODEL.")
 
 
-def usual_model(task: str | None) -> str:
-    """The family for a task, if none is named."""
+def usual_model(task: str | None, frames: bool = False) -> str:
+    """The family for a task, if none is named; for frames, a network."""
+    if frames:
+        return FRAMED
     kind = task_named(task) if task else None
     return kind.default_model if kind and issubclass(kind, Supervised) else USUAL
 
@@ -158,7 +157,7 @@ def _fit(
     asked: Asked, preparing: Callable[..., Prepared], options: Mapping[str, Any], place: Place
 ) -> Bundle:
     """From scratch."""
-    model = asked.model or usual_model(asked.task)
+    model = asked.model or usual_model(asked.task, framed(options, asked.data, asked.codec))
     known = list(settings_of(model, asked.task).values())
     options = renamed(options, known)
     vectors = given_vectors(model, options)
@@ -171,7 +170,8 @@ def _fit(
     prepared = vectors.known(prepared) if vectors else prepared
     start = vectors.start(prepared) if vectors else None
     settings: Any = family(model).Config.from_values(share(options, family(model).Config))
-    prepared = prepared.spelled_out() if settings.word_letters else prepared
+    check_frames(model, task, prepared.codec)
+    prepared = prepared.spelled_out() if settings.word_letters or prepared.codec.features else prepared
     again = refits(model, prepared, options)
     place = place.judging(task, prepared.valid, prepared.test)
     gradient = family(model).learner == "gradient"
@@ -186,6 +186,20 @@ def _fit(
 def _suiting(task: Task, model: str) -> dict[str, Any]:
     """Settings of a family that suit a task."""
     return share(task.suits, family(model).Config) if isinstance(task, Supervised) else {}
+
+
+def check_frames(model: str, task: Task, codec: Codec) -> None:
+    """Refuse frames where symbols are read or predicted."""
+    if codec.features and task.predicts:
+        raise ConfigError(
+            f"The task {task.name!r} predicts symbols, and these are frames of real numbers. Say what to predict "
+            "of a sequence, --label COLUMN, or take one column by itself: --codec numbers."
+        )
+    if codec.features and not issubclass(family(model).Config, FrameConfig):
+        raise ConfigError(
+            f"A {model} reads symbols, and these are frames of real numbers: take a network, such as --model lstm, "
+            "gru, cnn, gpt or bert."
+        )
 
 
 def _roles(model: str, task: Task) -> list[Role]:
@@ -269,16 +283,6 @@ def renamed(options: Mapping[str, Any], configs: Iterable[type[Config]]) -> dict
     return {names[name]: value for name, value in options.items()}
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What learning gave."""
-
-    body: Body
-    head: Head | None
-    notes: tuple[str, ...]  # for people
-    facts: Mapping[str, Any]  # for the card
-
-
 def learn(
     model: str,
     task: Task,
@@ -357,39 +361,3 @@ def _train(
     )
     found = learn(asked, prepared, place.progress)
     return Outcome(found.body, found.head, found.notes, found.facts)
-
-
-def judging_threads(facts: Mapping[str, Any]) -> AbstractContextManager[None]:
-    """Judging has as many as training found best: beside other programs, two can be many times slower than one."""
-    if "training" not in facts:
-        return nullcontext()
-    from chainrule.nn.threads import in_threads
-
-    return in_threads(facts["training"]["threads"])
-
-
-def card_of(task: Task, found: Outcome, prepared: Prepared) -> dict[str, Any]:
-    """Where the model comes from and how good it is."""
-    parts = {"valid": prepared.valid, "test": prepared.test}
-    with judging_threads(found.facts):
-        judged = {
-            name: task.judge(found.body, found.head, part, prepared.codecs)
-            for name, part in parts.items()
-            if part is not None
-        }
-    remarks = [f"{name}: {note}" for name, figures in judged.items() for note in figures.notes]
-    main = prepared.train.main
-    return {
-        "data": {
-            "name": prepared.data.source.name,
-            "fingerprint": prepared.data.fingerprint,
-            "train": prepared.data.source.fingerprint,
-            "sequences": main.sequences,
-            "symbols": main.symbols,
-            "bytes": main.bytes,
-        },
-        "reading": prepared.data.source.config.values(),
-        "columns": {name: role.column for name, role in prepared.data.roles.items() if role.column},
-        "notes": [*prepared.notes, *found.notes, *remarks],
-        "figures": {name: dict(figures.values) for name, figures in judged.items()},
-    } | dict(found.facts)

@@ -14,9 +14,11 @@ from typing import Any
 from chainrule.config import share
 from chainrule.data.columns import Data
 from chainrule.data.conll import is_columns
+from chainrule.data.frames import are_frames
 from chainrule.data.given import plain
 from chainrule.data.glue import GLUE
 from chainrule.data.paths import FORMATS, plain_suffix
+from chainrule.data.roles import Request, Role
 from chainrule.data.rows import LABEL, PAIR, TEXT
 from chainrule.data.sources import ReadConfig, read
 from chainrule.errors import ChainruleError, ConfigError
@@ -43,6 +45,11 @@ def guessed_task(options: Mapping[str, Any], data: Data | None = None) -> str | 
         return "classify"
     texts = islice(_cells(options, data, options.get("column") or _column(options, TEXT), TEXT), LOOKED_AT)
     return "tag" if _one_each(answers, texts) else "classify"
+
+
+def framed(options: Mapping[str, Any], data: Data, codec: str | None = None) -> bool:
+    """Whether the data are sequences of frames, vectors of real numbers."""
+    return are_frames(data, Request((Role(TEXT),), codec, options, ()))
 
 
 def several(task: str | None, multi_label: bool) -> str | None:

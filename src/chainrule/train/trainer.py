@@ -290,8 +290,7 @@ class Trainer:
         with torch.no_grad():
             for name, value in self._weights().items():
                 mean = self.mean.setdefault(name, value.clone())
-                if value.is_floating_point():
-                    mean += (value - mean) / self.at.averaged
+                mean += ((value - mean) / self.at.averaged).to(mean.dtype)  # spellings stay as they are
 
     def _validate(self, journal: Journal | None) -> bool:
         """Judge, keep the best weights, write a line; True when there is no hope of getting better."""

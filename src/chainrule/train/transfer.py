@@ -20,7 +20,17 @@ from chainrule.models.readers import CountingReader
 from chainrule.saved import is_hugging_face
 from chainrule.tasks.base import Task
 from chainrule.train.config import FREE, TUNING, FitConfig
-from chainrule.train.fit import Asked, Place, ask, finished, learn, refits, renamed, settings_of
+from chainrule.train.fit import (
+    Asked,
+    Place,
+    ask,
+    check_frames,
+    finished,
+    learn,
+    refits,
+    renamed,
+    settings_of,
+)
 from chainrule.train.layers import scales, thawing
 from chainrule.train.refit import first_half
 from chainrule.train.start import Start
@@ -95,6 +105,7 @@ def transfer(given: str | Path | Bundle, wanted: Asked, options: Mapping[str, An
     left = {key: one for key, one in options.items() if key not in ("transfer", *TUNING)}
     task = ask(family, wanted.task, left)
     prepared = _prepared(origin, task, (wanted.data, wanted.valid, wanted.test), options, known)
+    check_frames(family, task, prepared.codec)
     again = refits(family, prepared, options)
     place = place.judging(task, prepared.valid, prepared.test)
     options = first_half(options, place.run, place.resume) if again else options

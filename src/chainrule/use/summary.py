@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from chainrule.models.base import SPELLINGS
 from chainrule.models.readers import CountingReader
 from chainrule.symbols import BOS, EOS, UNK
 
@@ -64,6 +65,8 @@ def _layers(
     """Every module below `root` that has arrays of its own."""
     grouped: dict[str, dict[str, tuple[int, ...]]] = {}
     for name, array in arrays.items():
+        if name.endswith(SPELLINGS):  # not learnt
+            continue
         owner = _owner(root, name)
         grouped.setdefault(owner, {})[name.removeprefix(f"{owner}.")] = tuple(array.shape)
     return tuple(

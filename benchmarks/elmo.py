@@ -5,8 +5,8 @@
 DATA/ud-ewt holds train.conllu, dev.conllu and test.conllu. The language models are trained on the words (FORM) of all
 training sentences and kept in FOLDER/lm; one that is there is taken. Then the same tagger (character CNN, two layers of
 bidirectional LSTM, a mix of layers, a linear layer for each word) is trained on drawn sentences with their UPOS, three
-times for each draw: `fresh` with new weights, as many and all of them trained, `frozen` and `tuned` on ELMo. Each way has
-the learning rate that is best for it on dev.conllu, of those in --lr.
+times for each draw: `fresh` with new weights, as many and all of them trained, `frozen` and `tuned` on ELMo. Each way
+has the learning rate that is best for it on dev.conllu, of those in --lr.
 """
 
 from __future__ import annotations

@@ -59,6 +59,15 @@ def test_all_labels_of_a_text_are_found_and_none_where_there_is_none(family: str
     assert cr.load(tmp_path / "m", verify=True).predict(test["text"]) == model.predict(test["text"])
 
 
+def test_two_labels_of_a_bag_may_both_be_right() -> None:
+    """Of several labels, one is not what the other is not."""
+    data = topics(240)
+    two = {**data, "label": [[one for one in own if one != "travel"] for own in data["label"]]}
+    model = cr.fit(two, valid=two, model="bag", multi_label=True)
+    both, neither = model.predict(["ball soup the so", "the so"])
+    assert set(both.labels or ()) == {"sport", "food"} and neither.labels == ()
+
+
 def test_a_network_that_shares_one_unit_among_all_labels_is_caught() -> None:
     """The deliberate bug: the softmax of exclusive labels, whose probabilities cannot all be high."""
     from chainrule.judge.classes import Classified

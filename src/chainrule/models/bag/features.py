@@ -131,6 +131,8 @@ def _letter_grams(
     for first in range(length):
         gram = OFFSET
         for at in range(first, min(first + high, length)):
+            if at > first and ids[where[at - 1]] == EOS:  # another text begins
+                break
             gram = (gram ^ spelt[at]) * PRIME
             gram ^= gram >> np.uint64(31)
             if at - first + 1 < low:

@@ -147,7 +147,7 @@ def _labels(rows: Rows, given: Examples, config: BagConfig, progress: Progress) 
                 ratios[:, answer] = rows.ratios(own)
                 weights[:, answer], bias[answer] = solve(rows, ratios[:, answer], own, costs, config.passes)
             step(1)
-    if config.answers == 2 and ratios.any():
+    if apart < config.answers and ratios.any():
         ratios[:, 1], weights[:, 1], bias[1] = -ratios[:, 0], weights[:, 0], -bias[0]
     return {"ratios": ratios, "weights": weights, "bias": bias}
 

@@ -1,11 +1,11 @@
 """Transfer on movie reviews (MR): a body frozen, tuned and fresh on the same few labels. Prints a Markdown table.
 
-    python benchmarks/transfer.py --pretrain 5m                         # an LSTM of the texts, then 500 labels, three seeds
-    python benchmarks/transfer.py --lm FOLDER                           # the same from a language model there is
-    python benchmarks/transfer.py --hf FOLDER --folds 1 --labels 0      # an encoder of Hugging Face, all labels of fold 1
+    python benchmarks/transfer.py --pretrain 5m                     # an LSTM of the texts, then 500 labels, three seeds
+    python benchmarks/transfer.py --lm FOLDER                       # the same from a language model there is
+    python benchmarks/transfer.py --hf FOLDER --folds 1 --labels 0  # an encoder of Hugging Face, all labels of fold 1
 
-Data come from $CHAINRULE_DATA (mr/rt-polarity.pos and .neg). The test part is a fold that neither the language model nor
-the classifier has seen. A language model reads all other texts, without labels. Of the labels that a seed draws, a
+Data come from $CHAINRULE_DATA (mr/rt-polarity.pos and .neg). The test part is a fold that neither the language model
+nor the classifier has seen. A language model reads all other texts, without labels. Of the labels that a seed draws, a
 fifth is held out to stop and to calibrate on. `bag` is there to compare with.
 """
 

@@ -97,7 +97,9 @@ def test_every_task_goes_from_its_published_files_to_its_published_figures(
 def test_broken_lines_are_counted_and_reported(tmp_path: Path) -> None:
     for task, broken in (("QQP", "7\t1\t2\thow is"), ("MRPC", "1\t2\t3\ta\tb\tc"), ("CoLA", "gj04\t1\t*")):
         path = written(tmp_path / f"{task}.tsv", task, 60, 0, broken, "", broken)
-        notes = " ".join(cr.fit(path, format="glue").card["notes"])
+        model = cr.fit(path, format="glue")
+        notes = " ".join(model.card["notes"])
+        assert "2 broken lines" in " ".join(model.evaluate(path).notes)
         first = 62 if task in HEADS else 61
         assert f"2 broken lines were left out (the first: {path}, line {first} has" in notes
         assert f"format: {task} (" in notes

@@ -12,7 +12,7 @@ from chainrule.codecs.base import Texts
 from chainrule.codecs.registry import codec, codecs
 from chainrule.codecs.words import Words, WordsConfig
 
-VALUES = ("events", "numbers")  # codecs whose symbols are whole values
+VALUES = ("events", "label-sets", "numbers")  # codecs whose symbols are whole values
 NAMED = rf"[\"']({'|'.join(codecs())})[\"']"
 ASKING = re.compile(
     r"codec\w*\.name\s*(==|!=|in\b|not in\b)|codec\w*\s*(==|in)\s*[\"(]|isinstance\(\w*\.?codec, (?!str)"

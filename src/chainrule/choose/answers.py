@@ -67,7 +67,7 @@ def choice(bundle: Bundle, prepared: Prepared) -> Choice:
 
 def crossed(learn: Callable[[Prepared], Bundle], prepared: Prepared) -> float:
     """Cross-validation of what is quickly made: the cost on all of the training part, each example answered by a model
-    that has not seen it. A part held out for validation is small; a model would win on it by luck.
+    that has not seen it. A part held out for validation is small; a model would win on it by chance.
     """
     rows = np.random.default_rng(0).permutation(prepared.train.examples)
     costs, folds = [], np.array_split(rows, FOLDS)

@@ -69,7 +69,7 @@ def compared(both: PairedEvaluation, first: str, second: str) -> str:
         ends = f"{number(one.low)} to {number(one.high)}"
         rows.append([name.replace("_", " "), *own, number(one.value), ends, "yes" if one.real else "no"])
     head = ["", first, second, "difference", "95 % interval", "significant"]
-    notes = dict.fromkeys([*both.first.judged.notes, *both.second.judged.notes])
+    notes = dict.fromkeys([*both.first.notes, *both.second.notes])
     return "\n\n".join([table(head, rows), *(f"{note}." for note in notes)])
 
 
@@ -79,9 +79,7 @@ def describe(found: Evaluation) -> str:
         [name.replace("_", " "), number(value), _ends(found, name)] for name, value in found.figures.items()
     ]
     parts = [table(["", "figure", "95 % interval"], figures)]
-    return "\n\n".join(
-        [*parts, *map(tabled, found.judged.tables()), *(f"{note}." for note in found.judged.notes)]
-    )
+    return "\n\n".join([*parts, *map(tabled, found.judged.tables()), *(f"{note}." for note in found.notes)])
 
 
 def _ends(found: Evaluation, name: str) -> str:

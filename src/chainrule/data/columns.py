@@ -62,6 +62,11 @@ class Columns(ABC):
 
     @property
     @abstractmethod
+    def remarks(self) -> tuple[str, ...]:
+        """Those of the notes that tell what of the data was left out."""
+
+    @property
+    @abstractmethod
     def fingerprint(self) -> str:
         """SHA-256 of the content and of how it is read."""
 
@@ -131,6 +136,10 @@ class OneColumn(Columns):
     @property
     def notes(self) -> tuple[str, ...]:
         return self.source.notes
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        return self.source.remarks
 
     @property
     def fingerprint(self) -> str:
@@ -228,6 +237,10 @@ class SeveralColumns(Columns):
     @property
     def notes(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(note for member in self.members for note in member.source.notes))
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(note for member in self.members for note in member.source.remarks))
 
     @cached_property
     def fingerprint(self) -> str:

@@ -274,7 +274,7 @@ def read_part(
     options: Mapping[str, Any] | None = None,
 ) -> Part:
     """All of the data as ids of codecs that exist already, to judge a model on; `options` are those of reading."""
-    return encoded_part(codecs, read_blocks(given, codecs, roles=roles, options=options))
+    return encoded_part(codecs, read_columns(given, codecs, roles=roles, options=options).whole())
 
 
 def encoded_part(codecs: Mapping[str, Codec], blocks: ByRole) -> Part:
@@ -282,18 +282,17 @@ def encoded_part(codecs: Mapping[str, Codec], blocks: ByRole) -> Part:
     return Part({role: encode(codecs[role], one) for role, one in blocks.items()})
 
 
-def read_blocks(
+def read_columns(
     given: Data,
     codecs: Mapping[str, Codec],
     *,
     roles: Sequence[Role] = (),
     options: Mapping[str, Any] | None = None,
-) -> ByRole:
-    """All of the data by role, read for codecs that exist already."""
+) -> Columns:
+    """The data by role, opened for codecs that exist already."""
     named = [replace(role, codec=codecs[role.name].name, settings={}) for role in roles or map(Role, codecs)]
     asked = Request.of(named, None, options or {}, ())
-    source = opened(given, asked).suited({role.name: role for role in asked.roles})
-    return source.whole()
+    return opened(given, asked).suited({role.name: role for role in asked.roles})
 
 
 def read_rows(given: Data, roles: Sequence[Role], options: Mapping[str, Any]) -> Iterator[Rows]:

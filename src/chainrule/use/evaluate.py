@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from chainrule.data.dataset import encoded_part, read_blocks
+from chainrule.data.dataset import encoded_part, read_columns
 from chainrule.data.roles import Role
 from chainrule.judge.bootstrap import ends
 from chainrule.judge.judged import Judged, resamples
@@ -30,6 +30,7 @@ class Evaluation:
     task: str
     judged: Judged = field(repr=False)
     seconds: float = field(compare=False)
+    notes: tuple[str, ...] = ()  # what must be said beside the figures
 
     @cached_property
     def figures(self) -> dict[str, float]:
@@ -50,6 +51,7 @@ class Evaluation:
             **self.figures,
             "intervals": {name: list(ends) for name, ends in self.intervals.items()},
             **self.judged.details(),
+            "notes": list(self.notes),
             "seconds": self.seconds,
         }
 
@@ -62,9 +64,10 @@ def evaluate(bundle: Bundle, source: Data, label: str | None = None, **reading: 
     given = {task.answers_role: label} if label else {}
     roles = [Role(role.name, columns.get(role.name), empty=role.empty) for role in task.roles()]
     options = {**usual_reading(bundle), **reading, **given}
-    blocks = read_blocks(source, bundle.codecs, roles=roles, options=options)
+    data = read_columns(source, bundle.codecs, roles=roles, options=options)
+    blocks = data.whole()
     read = read_roles(bundle)
     bundle = knowing(bundle, lambda: (texts for role in read for texts in blocks[role]()))
     part = encoded_part(bundle.codecs, blocks)
     found = task.judged(bundle.body, head, part, bundle.codecs)
-    return Evaluation(task.name, found, time.perf_counter() - began)
+    return Evaluation(task.name, found, time.perf_counter() - began, (*found.notes, *data.remarks))

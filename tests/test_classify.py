@@ -16,6 +16,9 @@ from chainrule.codecs.base import Texts
 from chainrule.codecs.labels import Labels, LabelsConfig
 from chainrule.errors import ChainruleError
 from chainrule.judge.classes import Classified, best_temperature
+from chainrule.models.bag.features import features, of_letters
+from chainrule.models.bag.svm import scaled
+from chainrule.models.readers import Spelling
 from chainrule.tasks.classify import Classify, balanced, probabilities
 from chainrule.use.predict import part_of
 from chainrule.use.text import typed_texts
@@ -238,3 +241,42 @@ def test_of_two_labels_the_last_one_has_an_f1_of_its_own() -> None:
     found = Classified(chances, np.array([0, 1, 0, 1]), ["0", "1"])
     assert found.figures()["f1"] == pytest.approx(0.5) and found.details()["positive"] == "1"
     assert "f1" not in Classified(np.ones((1, 3)) / 3, np.array([0]), ["a", "b", "c"]).figures()
+
+
+def test_letters_of_a_bag_reach_across_words_and_spaces_in_a_row_are_one() -> None:
+    codec = cr.fit({"text": GOOD * 9 + BAD * 9, "label": ["a"] * 27 + ["b"] * 27}, model="bag").codec
+    kinds = codec.letter_kinds()
+    assert kinds is not None
+
+    def letters(text: str) -> set[int]:
+        ids = codec.encode(Texts.of([text])).ids
+        found = features(ids, np.array([0]), Spelling(*kinds), 1, (3, 3)).hashes
+        return set(found[of_letters(found)].tolist())
+
+    assert letters("so good") == letters("so   good") > letters("good")
+    assert letters("so good") - letters("so") - letters("good"), "o, space and g are an n-gram, too"
+
+
+def test_words_of_a_bag_are_not_drowned_by_letters() -> None:
+    """The words of a text weigh as much as its letters, of which there are many more."""
+    blocks = np.array([0, 0, 1, 1, 1, 1])
+    found = scaled(blocks, np.ones(6))
+    assert np.bincount(blocks, found**2) == pytest.approx([1.0, 1.0])
+
+
+def test_a_cnn_with_subwords_knows_unseen_words_by_their_letters(tmp_path: Path) -> None:
+    endings = {
+        "good": ["walking", "singing", "reading", "writing"],
+        "bad": ["walked", "sailed", "cooked", "jumped"],
+    }
+    texts = [
+        (f"a {word} film {at}", label) for at in range(12) for label, own in endings.items() for word in own
+    ]
+    data = {"text": [text for text, _ in texts], "label": [label for _, label in texts]}
+    settings = {"epochs": 8, "embedding": 16, "filters": 8, "lr": 0.01, "batch_size": 16, "subwords": 512}
+    model = cr.fit(data, valid=data, model="cnn", task="classify", **settings)
+    unseen = ["a jumping film", "a painted film"]
+    assert [one.label for one in model.predict(unseen)] == ["good", "bad"]
+    model.save(tmp_path / "model")
+    again = cr.load(tmp_path / "model").predict(unseen)
+    assert [one.probabilities for one in again] == [one.probabilities for one in model.predict(unseen)]

@@ -41,9 +41,10 @@ def test_every_codec_says_how_it_reads(name: str) -> None:
     kind = codec(name)
     assert kind.reads_bytes == (name == "bytes")
     assert kind.letters == (name in ("bytes", "characters"))
-    assert kind.joins_rows == (name in VALUES) and kind.spells == (
-        name not in (*VALUES, "labels", "tags", "values")
-    )
+    values = (*VALUES, "frames")
+    assert kind.joins_rows == (name in values)
+    assert kind.spells == (name not in (*values, "labels", "tags", "values"))
+    assert kind.framed == (name == "frames")
 
 
 @pytest.mark.parametrize("name", ["bytes", "characters", "events", "subwords", "words"])

@@ -39,7 +39,8 @@ def sequences(ids: np.ndarray) -> list[np.ndarray]:
 
 
 def test_every_codec_that_can_be_learnt_is_sampled_here() -> None:
-    assert sorted([*SAMPLES, "huggingface"]) == codecs()  # that one comes with a model: test_huggingface.py
+    others = ["frames", "huggingface"]  # test_frames.py; that one comes with a model: test_huggingface.py
+    assert sorted([*SAMPLES, *others]) == codecs()
 
 
 @pytest.mark.parametrize("name", sorted(SAMPLES))

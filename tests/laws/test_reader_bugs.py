@@ -73,6 +73,12 @@ def turned(bundle: Bundle) -> Bundle:
     return replace(bundle, body=Bag(body.config, arrays))
 
 
+def unpaired(bundle: Bundle) -> Bundle:
+    """The language model of one label stands for the other."""
+    body: Any = bundle.body
+    return replace(bundle, body=type(body)(body.config, body.models[::-1], body.priors))
+
+
 BUGS = {
     "padding counts": (headed(Unsummed), "03"),
     "rows mix": (headed(Shared), "02"),
@@ -93,3 +99,8 @@ def test_the_bug_is_caught_by_the_law(name: str) -> None:
 
 def test_every_law_of_readers_catches_some_bug() -> None:
     assert {number for _, number in BUGS.values()} == set(BY_NUMBER)
+
+
+def test_language_models_of_the_wrong_labels_are_caught() -> None:
+    with pytest.raises(AssertionError):
+        BY_NUMBER["05"](Reader("class-ngram", unpaired))

@@ -58,6 +58,7 @@ class RacePlan:
     def read(self) -> list[Prepared]:
         """The data for the first time, with every codec."""
         opened = [self.open(name) for name in self.codecs] or self._suited()
+        _check_symbols(opened)
         ready = [encoded(data, learn_codecs(data)) for data in opened]
         _check_parts(ready, not self.answers)
         return ready
@@ -113,6 +114,15 @@ class RacePlan:
         ]  # options may be for another of the codecs
         parts = (self.given, self.valid, self.test)
         return open_data(*parts, roles=roles, codec=codec, options=self.options, allowed=allowed)
+
+
+def _check_symbols(opened: Sequence[Dataset]) -> None:
+    """Refuse what most families of a ladder cannot read."""
+    if any(codec_named(str(one.roles[one.main].codec)).framed for one in opened):
+        raise ConfigError(
+            "The data are frames of real numbers, which compare does not read. Fit networks one by one, such as "
+            "--model lstm, gru and cnn, and evaluate each."
+        )
 
 
 Kept = Mapping[str, tuple[str, Mapping[str, Any], str]]  # role -> name, settings and fingerprint of its codec

@@ -113,11 +113,19 @@ def _groups(told: Mapping[str, str]) -> Groups:
 
     if "init_from" not in told:
         task = _task(told)
-        return of_fit(told.get("model") or usual_model(task), task, told.get("codec"))
+        return of_fit(told.get("model") or usual_model(task, _framed(told)), task, told.get("codec"))
     from chainrule.saved import read_config
 
     found = read_config(Path(told["init_from"]))
     return of_fit(found["family"], _task(told) or found["task"]["name"])
+
+
+def _framed(told: Mapping[str, str]) -> bool:
+    """Whether the codec that is named reads frames."""
+    from chainrule.codecs.registry import codec, codecs
+
+    name = told.get("codec")
+    return name in codecs() and codec(str(name)).framed
 
 
 def _task(told: Mapping[str, Any], source: str | list[Path] | None = None) -> str | None:
@@ -208,12 +216,15 @@ def _with_task(given: dict[str, Any], output: Printer, train: list[str]) -> dict
     """With the task that was guessed, which is said, and the usual family for it."""
     from chainrule.tasks.base import task as task_class
     from chainrule.train.fit import usual_model
+    from chainrule.train.guess import framed
 
-    task = _task(given, None if "-" in train else [Path(one) for one in train])
+    source = [Path(one) for one in train]
+    task = _task(given, None if "-" in train else source)
     if task and "task" not in given:
         kind = "numbers" if task_class(task).answers_numbers else "labels"
         output.note(f"task: {task}, because there is a column of {kind}")
-    return {"model": usual_model(task), **given} | ({"task": task} if task else {})
+    usual = "" if "model" in given else usual_model(task, framed(given, source, given.get("codec")))
+    return {"model": usual, **given} | ({"task": task} if task else {})
 
 
 def _fit(

@@ -29,6 +29,7 @@ class Labels(Listing):
 
     Config = LabelsConfig
     spells = False
+    one_symbol = True
 
     @classmethod
     def learn(cls, blocks: Blocks, config: CodecConfig) -> Self:

@@ -9,6 +9,7 @@ BUILT_IN: dict[str, tuple[str, str]] = {
     "bytes": ("chainrule.codecs.bytes", "byte-level: every byte is a token; reads any file"),
     "characters": ("chainrule.codecs.characters", "character-level: every Unicode code point is a token"),
     "events": ("chainrule.codecs.events", "categorical: every value of a table's column is a token"),
+    "frames": ("chainrule.codecs.frames", "frames: every token is a vector of real numbers; sensors"),
     "labels": ("chainrule.codecs.labels", "labels: every cell is one token; for answers of classification"),
     "label-sets": (
         "chainrule.codecs.label_sets",

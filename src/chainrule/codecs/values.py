@@ -36,6 +36,7 @@ class Values(Codec):
     """One number for every sequence: the 64 bits of its float, in four ids."""
 
     spells = False
+    one_symbol = True
 
     def __init__(self, config: CodecConfig, spread: Spread) -> None:
         self.config, self.spread = config, spread

@@ -174,13 +174,13 @@ class Source:
             yield tables.column_note(self.name, self.frame.names)
         if path is None:
             return
-        header, delimiter = self._header(path)
+        header, delimiter = self.header(path)
         if delimiter and delimiter != ("\t" if self.kind(path) == "tsv" else ",") and len(header) > 1:
             yield f"delimiter: {delimiter!r}"
         if self.config.column is None and header:
             yield tables.column_note(self.label(path), header, self.config.decimals)
 
-    def _header(self, path: Path) -> tuple[list[str], str]:
+    def header(self, path: Path) -> tuple[list[str], str]:
         """The names of a table's columns, and what separates them."""
         if self.kind(path) == "parquet":
             with self._unpacked(path) as plain, tables.parquet_file(self.label(path), plain) as file:
@@ -252,9 +252,9 @@ class Source:
     def _cells(
         self, table: Path | Table, columns: Sequence[str | None], lists: bool, numbers: Sequence[bool] = ()
     ) -> Iterator[tables.Cells]:
-        return (cells for _, cells in self._rows(table, columns, lists, numbers))
+        return (cells for _, cells in self.located(table, columns, lists, numbers))
 
-    def _rows(
+    def located(
         self, table: Path | Table, columns: Sequence[str | None], lists: bool, numbers: Sequence[bool] = ()
     ) -> Iterator[tables.Located]:
         """The rows that fulfil all conditions, whose columns are read beside the others; `numbers` are checked."""
@@ -310,7 +310,7 @@ class Source:
         """Grouped events in a temporary file, sorted once for all passes, and what is odd about their order."""
         group, sort = self.config.group, self.config.sort
         columns = [self.config.column, *(name for name in (group, sort) if name)]
-        found = [self._rows(one, columns, lists=False) for one in self._tables]
+        found = [self.located(one, columns, lists=False) for one in self.each_table]
         order = OrderCheck(sort, self.config.decimals) if sort else None
         spool = Spool(self.name, grouped(found, bool(group), self.config.gaps, order))
         return spool, () if order is None else tuple(order.notes(self.telling() if order.twice else ()))
@@ -321,18 +321,18 @@ class Source:
         taken, sort = (self.config.column, self.config.sort), self.config.sort
         names = [name for name in self.names() if name not in taken]
         try:
-            rows = plain._cells(self._tables[0], [*names, sort], lists=True)
+            rows = plain._cells(self.each_table[0], [*names, sort], lists=True)
             return telling(names, list(islice(rows, FIRST_ROWS)))
         except DataError:  # a cell that is no text
             return []
 
     @property
-    def _tables(self) -> list[Path | Table]:
+    def each_table(self) -> list[Path | Table]:
         return [*self.files, self.frame] if self.frame else [*self.files]
 
     def names(self) -> Sequence[str]:
         """Of the columns of the first table."""
-        return self.frame.names if self.frame else self._header(self.files[0])[0]
+        return self.frame.names if self.frame else self.header(self.files[0])[0]
 
     @cached_property
     def fingerprint(self) -> str:

@@ -53,6 +53,23 @@ class SourceConfig(ModelConfig):
     source_size: int = option(0, "how many ids there are in the source", low=0, high=IDS, hidden=True)
 
 
+@dataclass(frozen=True, kw_only=True)
+class FrameConfig(ModelConfig):
+    """What a family is told that can read frames, vectors of real numbers, in the place of symbols."""
+
+    features: int = option(0, "numbers of a frame; 0: symbols are read", low=0, high=1 << 20, hidden=True)
+
+    @property
+    def letters_read(self) -> int:
+        """How many letters of a word are read, where words are."""
+        return 0
+
+    @property
+    def word_letters(self) -> int:
+        """A frame is spelled by its numbers, a word by its letters."""
+        return self.features or self.letters_read
+
+
 @dataclass(frozen=True)
 class CostForecast:
     """What training would cost."""

@@ -52,8 +52,8 @@ def plain_spelling(vocab_size: int) -> Spelling:
 class Examples:
     """Sequences and their answers."""
 
-    ids: np.ndarray  # (positions,) flat sequences `BOS … EOS`
-    # (sequences,) from 0 on, -1 where it is none that is known; (sequences,) floats where numbers are asked for;
+    ids: np.ndarray  # (positions,) flat sequences `BOS … EOS`; words alone where each is asked for
+    # (sequences,) or (words,) from 0 on, -1 where it is none that is known; floats where numbers are asked for;
     # (sequences, K) where there may be several, -1 behind them
     answers: np.ndarray
     spelling: Spelling | None = None

@@ -56,13 +56,13 @@ class RecurrentConfig(StatefulConfig):
     layer_norm: bool = option(False, "layer norm inside the recurrence; steadier and slower")
 
     @property
-    def word_letters(self) -> int:
-        return 0 if self.letters == "none" else self.word_length
+    def letters_read(self) -> int:
+        return 0 if self.features or self.letters == "none" else self.word_length
 
     @property
     def inputs(self) -> int:
         """What the lowest layer reads of a word."""
-        return self.vector + (self.letter_width if self.word_letters else 0)
+        return self.vector + (self.letter_width if self.letters_read else 0)
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Recurrent(NeuralLanguageModel):
             raise ConfigError(
                 "--bidirectional would show a language model what it is to predict: it is for tasks such as classify."
             )
-        if config.word_letters and config.softmax:
+        if config.letters_read and config.softmax:
             raise ConfigError("--letters is for tasks that predict no symbols, such as tag and classify.")
         ways = 2 if config.bidirectional else 1
         super().__init__(config, ways * config.width, dropout=config.dropout_kind)
@@ -92,7 +92,7 @@ class Recurrent(NeuralLanguageModel):
         self.stateful = config.stateful
         if not config.shared:  # what a table of both ends begins with would hardly move a cell
             nn.init.normal_(self.embedding.weight)
-        if config.word_letters:
+        if config.letters_read:
             nn.init.normal_(self.embedding.weight, std=FAINT)
             nn.init.zeros_(self.embedding.weight[UNK].detach())  # unknown words are known by their letters
             self.letters = SpelledEmbedding(_reader(config), config.vocab_size, config.word_length)
@@ -128,7 +128,7 @@ class Recurrent(NeuralLanguageModel):
 
     def _inputs(self, tokens: Tensor) -> Tensor:
         """Vectors (B, T, I) of words, and of their letters if these are read; unknown words have the latter alone."""
-        if not self.config.word_letters:
+        if not self.config.letters_read:
             return self.vectors(tokens)
         known = torch.where(tokens < self.config.vocab_size, tokens, UNK)
         return torch.cat([self.vectors(known), self.dropout(self.letters(tokens))], 2)

@@ -117,9 +117,9 @@ class Task(Config, ABC):
         """Those of the vocabularies a body is made for, by setting."""
         roles = {"vocab_size": self.body_role(codecs), "source_size": self.source}
         count = self.answers_count(codecs)
-        return {name: codecs[role].size for name, role in roles.items() if role} | (
-            {"answers": count} if count else {}
-        )
+        features = codecs[self.body_role(codecs)].features
+        told = {name: number for name, number in {"answers": count, "features": features}.items() if number}
+        return {name: codecs[role].size for name, role in roles.items() if role} | told
 
     @abstractmethod
     def head(self, body: Body, codecs: Mapping[str, Codec], seed: int) -> Head | None:

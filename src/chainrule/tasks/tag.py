@@ -21,7 +21,7 @@ from chainrule.judge.classes import best_temperature, least
 from chainrule.judge.judged import Cell, Judged, Share, Table
 from chainrule.judge.tags import Answers, Tagged
 from chainrule.models.base import Body
-from chainrule.models.readers import CountingReader
+from chainrule.models.readers import CountingReader, Examples
 from chainrule.models.state import State
 from chainrule.symbols import FIRST, PAD, UNK
 from chainrule.tasks.base import BatchSize, mean_loss, register
@@ -136,12 +136,14 @@ class Tag(Supervised):
         if not head.chained:
             return head.calibrated(best_temperature(logits, right))  # type: ignore[no-any-return]
         known = np.flatnonzero(right >= 0)
+        if not len(known):
+            return head  # type: ignore[no-any-return]
 
         def loss(heat: float) -> float:
             chances = head.probabilities(logits, words.starts, float(np.exp(heat)))
-            return float(-np.log(np.maximum(chances[known, right[known]], LEAST)).mean())
+            return _surprise(chances[known], right[known])
 
-        return head.calibrated(float(np.exp(least(loss, COLD, HOT, 20))) if len(known) else 1.0)  # type: ignore[no-any-return]
+        return head.calibrated(float(np.exp(least(loss, COLD, HOT, 20))))  # type: ignore[no-any-return]
 
     def answers(
         self, body: Body, head: Any, part: Part, codecs: Mapping[str, Codec], top: int | None = None
@@ -158,8 +160,9 @@ class Tag(Supervised):
             for tokens, (begin, end) in zip(words.sentences, bounds, strict=True)
         ]
 
-    def examples(self, part: Part, codecs: Mapping[str, Codec]) -> WordPlaces:
-        return WordPlaces(part, codecs[TEXT])
+    def examples(self, part: Part, codecs: Mapping[str, Codec]) -> Examples:
+        words = WordPlaces(part, codecs[TEXT])
+        return Examples(words.ids, np.maximum(words.tags - FIRST, -1))
 
     def read(self, body: Body, head: Any, words: WordPlaces) -> np.ndarray:
         """Logits (words, tags) of all words, before any temperature; the mean where windows overlap."""
@@ -188,6 +191,15 @@ def _together(sizes: np.ndarray) -> Iterator[np.ndarray]:
         count = max(1, SYMBOLS // int(sizes[order[min(at + count, len(order)) - 1]]))
         yield order[at : at + count]
         at += count
+
+
+def _surprise(chances: np.ndarray, right: np.ndarray) -> float:
+    """Nats of the right tags, some wrong ones thought of beside them (Platt 1999), as `best_temperature` does."""
+    logs = np.log(np.maximum(chances, LEAST))  # (N, tags)
+    count, tags = logs.shape
+    share = (count + 1.0) / (count + tags)
+    own = logs[np.arange(count), right]
+    return -float((share * own + (1.0 - share) * (logs.sum(1) - own) / max(1, tags - 1)).mean())
 
 
 def _choices(chances: np.ndarray, tags: Sequence[str], top: int | None) -> list[dict[str, float]] | None:

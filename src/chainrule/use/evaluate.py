@@ -13,6 +13,7 @@ from chainrule.judge.bootstrap import ends
 from chainrule.judge.judged import Judged, resamples
 from chainrule.use.columns import columns_of
 from chainrule.use.predict import predictor
+from chainrule.use.questions import usual_reading
 from chainrule.use.spelled import knowing, read_roles
 
 if TYPE_CHECKING:
@@ -62,12 +63,8 @@ def evaluate(bundle: Bundle, source: Data, label: str | None = None, **reading: 
     columns = columns_of(bundle, source, reading)
     given = {task.answers_role: label} if label else {}
     roles = [Role(role.name, columns.get(role.name), empty=role.empty) for role in task.roles()]
-    usual = {
-        name: value
-        for name, value in bundle.card.get("reading", {}).items()
-        if name in ("format", "encoding")
-    }
-    data = read_columns(source, bundle.codecs, roles=roles, options={**usual, **reading, **given})
+    options = {**usual_reading(bundle), **reading, **given}
+    data = read_columns(source, bundle.codecs, roles=roles, options=options)
     blocks = data.whole()
     read = read_roles(bundle)
     bundle = knowing(bundle, lambda: (texts for role in read for texts in blocks[role]()))

@@ -149,8 +149,15 @@ def predict(
         from chainrule.use.questions import predict_texts
 
         return list(predict_texts(bundle, texts_of(given), top))
+    if bundle.codec.features and not _are_typed(given):
+        return list(predict_each(bundle, given, top=top))
     typed = typed_texts(bundle.codec, given)
     return [one for rows in parts(typed, None, 1) for one in _predicted(bundle, rows, top)]
+
+
+def _are_typed(texts: Iterable[Any]) -> bool:
+    """Whether sequences are given as text, not as arrays of numbers."""
+    return isinstance(texts, list | tuple) and all(isinstance(one, str) for one in texts)
 
 
 def predict_each(
@@ -159,7 +166,7 @@ def predict_each(
     """One prediction for each row of data of any size, in order, as they are read; blank rows have one, too."""
     from chainrule.data.numbered import numbered
 
-    if len(predictor(bundle)[0].inputs()) > 1:
+    if len(predictor(bundle)[0].inputs()) > 1 or bundle.codec.features:
         from chainrule.use.questions import predict_rows
 
         yield from predict_rows(bundle, source, id=id, top=top, **reading)

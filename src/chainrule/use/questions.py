@@ -1,4 +1,4 @@
-"""Predictions for examples with several columns: a question and a passage, two texts, words and their places."""
+"""Predictions for examples with several columns: a question and a passage, two texts, words, frames of numbers."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from chainrule.data.columns import Data
 
 READING = ("encoding", "format")  # as when the model was fitted, where nothing else is said
+MOMENTS = ("column", "group", "sort", "decimal", "thousands")  # the same for sequences made of several rows
 
 
 def answer(bundle: Bundle, question: str, passage: str, top: int | None = None) -> Prediction:
@@ -74,11 +75,10 @@ def predict_rows(
     check_top(top)
     named = columns_of(bundle, source, reading) if columns is None else columns
     roles = [Role(name, named.get(name), bundle.codecs[name].name, empty=True) for name in task.inputs()]
-    usual = {name: bundle.card.get("reading", {}).get(name) for name in READING}
     if id is not None or is_questions(task.inputs()):
         roles.append(Role(ID, id, "bytes", empty=True))
     first = 1
-    for rows in read_rows(source, roles, {**usual, **reading}):
+    for rows in read_rows(source, roles, {**usual_reading(bundle), **reading}):
         yield from _answered(bundle, rows, first, top)
         first += len(rows)
 
@@ -89,6 +89,13 @@ def predict_texts(bundle: Bundle, texts: Sequence[str], top: int | None = None) 
     main = main_of(task.inputs())
     given = Table("the given texts", {main: list(texts)}, (main,))
     return predict_rows(bundle, given, top=top, columns={}, format=None)
+
+
+def usual_reading(bundle: Bundle) -> dict[str, Any]:
+    """How a model's own data were read, as far as others are likely to be alike."""
+    names = (*READING, *MOMENTS) if bundle.codec.features else READING
+    found = {name: bundle.card.get("reading", {}).get(name) for name in names}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _answered(bundle: Bundle, rows: Rows, first: int, top: int | None) -> Iterator[Prediction]:

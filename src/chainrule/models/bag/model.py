@@ -2,7 +2,8 @@
 
 NB-SVM (Wang and Manning 2012): an n-gram counts once in a text, as much as its log-count ratio, and a linear support
 vector machine for every answer against the rest weighs these. A number is predicted by ridge regression on the same
-n-grams, each of them counting once.
+n-grams, each of them counting once. There are many more n-grams of letters than of words, and they would drown them:
+so each of the two kinds is scaled to a norm of one in every text.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ import numpy as np
 
 from chainrule.config import option
 from chainrule.errors import ModelError
-from chainrule.models.bag.features import ORDERS, Features, features, first_ones
+from chainrule.models.bag.features import ORDERS, Features, features, first_ones, of_letters
 from chainrule.models.bag.pairs import of_pairs
-from chainrule.models.bag.svm import Rows, ridge, solve
+from chainrule.models.bag.svm import Rows, ridge, scaled, solve
 from chainrule.models.base import ModelConfig
 from chainrule.models.readers import (
     CountingReader,
@@ -38,9 +39,9 @@ MOST = 1 << 27  # weights at most: of many answers, the most frequent n-grams ar
 class BagConfig(ReaderConfig):
     """Which n-grams are counted, and how strongly their weights are held together."""
 
-    orders: int = option(3, "word n-grams: of one word up to so many", low=1, high=ORDERS)
+    orders: int = option(2, "word n-grams: of one word up to so many", low=1, high=ORDERS)
     letters: tuple[int, ...] = option(
-        (3, 6), "character n-grams inside words: from and to so many letters; 0,0: none", low=0, high=32
+        (3, 6), "character n-grams, across words: from and to so many letters; 0,0: none", low=0, high=32
     )
     regularization: float = option(
         0.5,
@@ -54,7 +55,7 @@ class BagConfig(ReaderConfig):
 
 @register("bag")
 class Bag(CountingReader):
-    """score(answer) = b + sum of w r over the n-grams of a text / norm of r."""
+    """score(answer) = b + sum of w r over the n-grams of a text / norm of r, by their kind."""
 
     Config: ClassVar[type[ModelConfig]] = BagConfig
     codec: ClassVar[str | None] = "characters"
@@ -75,8 +76,8 @@ class Bag(CountingReader):
     ) -> Self:
         spelling = given.spelling or plain_spelling(config.vocab_size)
         found = _features(given.ids, given.starts, spelling, config)
-        keys = _kept(found.hashes, found.sequences, config)
-        rows = Rows.of(_known(found.hashes, keys), found.sequences, len(given.starts), len(keys))
+        keys, index = _kept(found.hashes, found.sequences, config)
+        rows = Rows.of(index, found.sequences, len(given.starts), of_letters(keys))
         learnt = (
             _numbers(rows, given, config) if given.are_numbers else _labels(rows, given, config, progress)
         )
@@ -99,11 +100,10 @@ class Bag(CountingReader):
         index, places, sequences = index[keep], found.places[keep], found.sequences[keep]
         says = np.zeros((len(ids), self.width), np.float32)
         says[starts] = self.bias
+        block = 2 * sequences + of_letters(self.keys)[index]  # of those n-grams that are scaled together
         for answer in range(self.width):
-            ratios = self.ratios[index, answer]  # (n-grams,)
-            squares = np.bincount(sequences, ratios.astype(np.float64) ** 2, len(starts))
-            norm = np.sqrt(np.maximum(squares, 1e-12))[sequences]
-            says[:, answer] += np.bincount(places, ratios * self.weights[index, answer] / norm, len(ids))
+            ratios = scaled(block, self.ratios[index, answer])  # (n-grams,)
+            says[:, answer] += np.bincount(places, ratios * self.weights[index, answer], len(ids))
         return says
 
     def arrays(self) -> Mapping[str, np.ndarray]:
@@ -138,13 +138,17 @@ def _labels(rows: Rows, given: Examples, config: BagConfig, progress: Progress) 
     bias = usual.astype(np.float32)
     weighed = np.ones(len(given.answers)) if given.weights is None else given.weights
     costs = config.regularization * weighed  # (texts,)
-    with progress("training", config.answers, "answers") as step:
-        for answer in range(config.answers):
+    # one of two answers is what the other is not
+    apart = 1 if config.answers == 2 and not given.are_sets else config.answers
+    with progress("training", apart, "answers") as step:
+        for answer in range(apart):
             own = given.having(answer)
             if own.any() and not own.all():
                 ratios[:, answer] = rows.ratios(own)
                 weights[:, answer], bias[answer] = solve(rows, ratios[:, answer], own, costs, config.passes)
             step(1)
+    if apart < config.answers and ratios.any():
+        ratios[:, 1], weights[:, 1], bias[1] = -ratios[:, 0], weights[:, 0], -bias[0]
     return {"ratios": ratios, "weights": weights, "bias": bias}
 
 
@@ -161,8 +165,11 @@ def _features(ids: np.ndarray, starts: np.ndarray, spelling: Spelling, config: B
     return of_pairs(features(ids, starts, spelling, config.orders, (low, high)), ids, starts)
 
 
-def _kept(hashes: np.ndarray, sequences: np.ndarray, config: BagConfig) -> np.ndarray:
-    """The n-grams (F,) that are frequent enough, ascending; the most frequent ones if there are too many."""
+def _kept(hashes: np.ndarray, sequences: np.ndarray, config: BagConfig) -> tuple[np.ndarray, np.ndarray]:
+    """The n-grams (F,) that are frequent enough, ascending, and the number of each hash among them, -1 for others.
+
+    If there are too many, the most frequent ones are kept.
+    """
     keys, index = np.unique(hashes, return_inverse=True)
     once = first_ones(index, sequences, len(keys))
     counts = np.bincount(index[once], minlength=len(keys))
@@ -170,7 +177,8 @@ def _kept(hashes: np.ndarray, sequences: np.ndarray, config: BagConfig) -> np.nd
     most = max(1, MOST // max(1, config.answers))
     if len(keys) > most:
         least = max(least, int(np.partition(counts, len(keys) - most)[len(keys) - most]) + 1)
-    return keys[counts >= least]
+    enough = counts >= least
+    return keys[enough], np.where(enough, np.cumsum(enough) - 1, -1)[index]
 
 
 def _known(hashes: np.ndarray, keys: np.ndarray) -> np.ndarray:

@@ -8,8 +8,9 @@ from chainrule.models.bag.features import PRIME, Features
 from chainrule.symbols import EOS
 
 SECOND, SHARED, AMOUNT = (
-    np.uint64(one) for one in (0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x27D4EB2F165667C5)
+    np.uint64(one) for one in (0x42B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x27D4EB2F165667C5)
 )
+# None has the bit that tells n-grams of letters from those of words.
 STEPS = 10  # shares of n-grams in common are told in tenths
 
 

@@ -102,13 +102,17 @@ def test_labels_of_a_cell_are_separated_and_an_empty_one_has_none(
 
 def test_lists_in_jsonl_are_labels_as_they_are(tmp_path: Path) -> None:
     rows = [
-        {"text": f"w{at % 3} x{at}", "label": [["a, b", "c\nd"], ["c\nd"], []][at % 3]} for at in range(90)
+        {
+            "text": f"{('ball', 'soup', 'hotel')[at % 3]} {'so ' * (at % 7)}it",
+            "label": [["a, b", "c\nd"], ["c\nd"], []][at % 3],
+        }
+        for at in range(90)
     ]
     path = tmp_path / "rows.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     model = cr.fit(path, task="classify", multi_label=True, label="label")
-    assert set(model.predict(["w0 x"])[0].labels or ()) == {"a, b", "c\nd"}
-    assert [one.labels for one in model.predict(["w1 x", "w2 x"])] == [("c\nd",), ()]
+    assert set(model.predict(["ball it"])[0].labels or ()) == {"a, b", "c\nd"}
+    assert [one.labels for one in model.predict(["soup it", "hotel it"])] == [("c\nd",), ()]
 
 
 def test_figures_are_those_of_scikit_learn() -> None:

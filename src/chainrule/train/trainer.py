@@ -59,8 +59,7 @@ class Trainer:
         self.optimizer = optimizer_for(self.network, self.config, self.rates)
         self.state: State | None = None
         self.best, self.mean = dict[str, Tensor](), dict[str, Tensor]()
-        seconds = self.config.seconds
-        self.budget = None if seconds is None else Budget(seconds, self.timing)
+        self.budget = None if (seconds := self.config.seconds) is None else Budget(seconds, self.timing)
         self.saved = self.now
 
     @property
@@ -290,7 +289,8 @@ class Trainer:
         with torch.no_grad():
             for name, value in self._weights().items():
                 mean = self.mean.setdefault(name, value.clone())
-                mean += ((value - mean) / self.at.averaged).to(mean.dtype)  # spellings stay as they are
+                if value.is_floating_point():  # spellings stay as they are
+                    mean += (value - mean) / self.at.averaged
 
     def _validate(self, journal: Journal | None) -> bool:
         """Judge, keep the best weights, write a line; True when there is no hope of getting better."""

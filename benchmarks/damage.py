@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 from faults import Section, Wrong
 from interrupted import command
-from workshop import RUN, example_data, some_model
+from workshop import RUN, answers, example_data, some_model
 
 import chainrule as cr
 from chainrule.codecs.base import Texts
 from chainrule.data import corpus
 from chainrule.store import tensors
+from chainrule.tasks.supervised import Supervised
 from chainrule.train import checkpoint
 
 PROBE = "she was late"
@@ -47,11 +48,13 @@ def some_file(random: Random, folder: Path) -> Path:
 
 
 def said(folder: Path) -> list[float]:
-    """What a saved model says: the score of a text, or its predictions and how they are evaluated."""
+    """What a saved model says: the score of a text, words that are alike, or predictions and how they are evaluated."""
     bundle = cr.load(folder)
     if bundle.task.predicts is not None:
         return [float(bundle.score(PROBE).log2prob)]
-    told = [one.to_dict() for one in bundle.predict([PROBE, "zebra"])]
+    if not isinstance(bundle.task, Supervised):
+        return [*_numbers(bundle.similar("she", 3).to_dict()), *map(float, bundle.embed(PROBE)[0])]
+    told = [one.to_dict() for one in answers(bundle, PROBE)]
     return list(_numbers([told, dict(bundle.evaluate(example_data(bundle.task.name)).figures)]))
 
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import io
 import math
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 from faults import Section, Wrong
 from mutations import changed, mutated
-from workshop import example_data, some_model
+from workshop import answers, example_data, some_model, with_heads
 
 import chainrule as cr
 from chainrule.cli import main
@@ -22,8 +23,10 @@ from chainrule.config import amount, read_toml
 from chainrule.data.where import Condition
 from chainrule.interop.arpa import import_arpa
 from chainrule.interop.huggingface import import_hf
+from chainrule.interop.word2vec import FORMATS, import_vectors
 from chainrule.store import manifest, tensors
-from chainrule.tasks.base import task, tasks
+from chainrule.tasks.base import task
+from chainrule.tasks.supervised import Supervised
 from chainrule.train import checkpoint
 from chainrule.train.config import TrainConfig
 from chainrule.train.schedule import duration
@@ -44,7 +47,10 @@ def data_files(examples: Path, place: Path, random: Random) -> None:
     cr.check(path, **options)
 
 
-LABELLED = ("table.csv", "table.tsv", "rows.jsonl", "rows.parquet", "marked.txt", "first.txt", "trees.conllu")
+LABELLED = (
+    *("table.csv", "table.tsv", "rows.jsonl", "rows.parquet", "measured.csv"),  # tables
+    *("marked.txt", "first.txt", "trees.conllu"),
+)
 
 
 def labelled_files(examples: Path, place: Path, random: Random) -> None:
@@ -59,15 +65,16 @@ def labelled_files(examples: Path, place: Path, random: Random) -> None:
         path.write_bytes(
             mutated(random, content) if len(paths) == 1 or random.randrange(2) == few else content
         )
-    about = random.choice([one for one in tasks() if task(one).predicts is None])
-    options: dict[str, Any] = {"column": "text", "label": "label"} if name in LABELLED[:4] else {}
+    about = random.choice([one for one in with_heads() if one != "span"])
+    options: dict[str, Any] = {"column": "text", "label": "label"} if name in LABELLED[:5] else {}
     if name == "trees.conllu":
         options = random.choice([{}, {"column": "form"}, {"column": "form", "label": "upos"}])
     doing = random.randrange(4)
     if doing == 0:
         cr.check([str(path) for path in given], roles=task(about)().roles(), **options)
     elif doing == 1:
-        cr.fit([str(path) for path in given], model="majority", task="classify", **options)
+        kind = random.choice(["classify", "regress"])
+        cr.fit([str(path) for path in given], model="majority", task=kind, **options)
     else:
         _read(
             cr.load(examples / "models" / "class-ngram"), [str(path) for path in given], options, doing == 2
@@ -76,12 +83,35 @@ def labelled_files(examples: Path, place: Path, random: Random) -> None:
 
 def _read(bundle: cr.Bundle, given: list[str], options: dict[str, Any], judged: bool) -> None:
     if judged:
-        figures = bundle.evaluate(given, **options).figures
-        if not 0 <= figures["accuracy"] <= 1:
-            raise Wrong(f"{figures}")
+        _counted(bundle.evaluate(given, **options).figures)
         return
     for one in bundle.predict_each(given, **{key: value for key, value in options.items() if key != "label"}):
         _probable(one)
+
+
+def question_files(examples: Path, place: Path, random: Random) -> None:
+    """Questions about passages, in the format of SQuAD: checked, learnt from, evaluated on, answered."""
+    path = place / "squad.json"
+    shutil.copy(examples / "data" / path.name, path)
+    changed(random, path)
+    doing = random.randrange(4)
+    if doing == 0:
+        cr.check(path, roles=task("span")().roles())
+    elif doing == 1:
+        cr.fit(path, model="window", task="span", width=8, embedding=8, head_units=8, tokens=400)
+    elif doing == 2:
+        _counted(cr.load(examples / "models" / "span-window").evaluate(path).figures)
+    else:
+        for one in cr.load(examples / "models" / "span-window").predict_each(path):
+            _probable(one)
+
+
+def vector_files(examples: Path, place: Path, random: Random) -> None:
+    """Word vectors of other programs, in every format."""
+    source = random.choice(sorted((examples / "foreign").glob("vectors.*")))
+    path = place / source.name
+    path.write_bytes(mutated(random, source.read_bytes()))
+    _use(import_vectors(path, random.choice([None, None, *FORMATS])), random)
 
 
 def settings_files(examples: Path, place: Path, random: Random) -> None:
@@ -149,14 +179,35 @@ def signed_models(examples: Path, place: Path, random: Random) -> None:
 def _use(bundle: cr.Bundle, random: Random) -> None:
     """Score, generate, predict and evaluate; what is no probability is an answer that is wrong."""
     text = random.choice(["she was late", "", "he 3 zebra", "1 2 3"])
-    if bundle.task.predicts is None:
-        for one in bundle.predict([text, "she was late"]):
+    if isinstance(bundle.task, Supervised):
+        for one in answers(bundle, text):
             _probable(one)
-        figures = bundle.evaluate(example_data(bundle.task.name)).figures
-        if any(math.isnan(value) for value in figures.values()):
-            raise Wrong(f"{figures}")
-        repr(bundle), bundle.parameters
-        return
+        _counted(bundle.evaluate(example_data(bundle.task.name)).figures)
+    elif bundle.task.predicts is None:
+        _alike(bundle, text)
+    else:
+        _predicting(bundle, text, random)
+    repr(bundle), bundle.parameters
+
+
+def _counted(figures: Mapping[str, float]) -> None:
+    """Figures are numbers, and shares are between 0 and 1."""
+    shares = [figures[name] for name in ("accuracy", "exact_match", "f1") if name in figures]
+    if any(math.isnan(value) for value in figures.values()) or any(not 0 <= one <= 1 for one in shares):
+        raise Wrong(f"{figures}")
+
+
+def _alike(bundle: cr.Bundle, text: str) -> None:
+    """Word vectors: cosines are cosines."""
+    found = [*bundle.similar("she", 3), *bundle.analogy("she", "was", "he", 3).answers]
+    if any(not -1.001 <= one.similarity <= 1.001 for one in found):
+        raise Wrong(f"{found}")
+    if not np.isfinite(bundle.embed(text or "she")).all():
+        raise Wrong("vectors that are no numbers")
+
+
+def _predicting(bundle: cr.Bundle, text: str, random: Random) -> None:
+    """A language model: probabilities of texts, and texts."""
     found = bundle.score(text)
     if math.isnan(found.log2prob) or any(
         math.isnan(one.log2prob) or one.log2prob > 1e-3 for one in found.tokens
@@ -165,7 +216,6 @@ def _use(bundle: cr.Bundle, random: Random) -> None:
     if bundle.model.reads == "left":
         bundle.generate("she", 4, seed=random.randrange(9))
         bundle.complete("she w", 2, 2)
-    repr(bundle), bundle.parameters
 
 
 def _probable(one: Any) -> None:
@@ -229,7 +279,10 @@ def commands(examples: Path, place: Path, random: Random) -> str | None:
     files = [str(one) for one in (examples / "data").iterdir()]
     models = [
         str(examples / "models" / name)
-        for name in ("ngram", "gru", "bert", "numbers", "class-ngram", "classify-gru")
+        for name in (
+            *("ngram", "gru", "bert", "numbers", "class-ngram", "classify-gru"),
+            *("elmo", "vectors", "span-window", "regress-bag", "cnn"),
+        )
     ]
     words = [random.choice(VERBS), random.choice([*models, *models, *TYPED])]
     for _ in range(random.randint(0, 4)):
@@ -251,6 +304,8 @@ def _section(
 SECTIONS = [
     _section("data files", 5000, 2.0, data_files),
     _section("labelled files", 3000, 1.0, labelled_files),
+    _section("question files", 2000, 1.0, question_files),
+    _section("vector files", 2000, 0.5, vector_files),
     _section("settings files", 3000, 0.3, settings_files),
     _section("ARPA files", 3000, 0.7, arpa_files),
     _section("tensor files", 3000, 0.3, tensor_files),

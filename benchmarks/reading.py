@@ -2,6 +2,7 @@
 
     python benchmarks/reading.py mr --models bag,cnn            # ten folds, drawn by --seed
     python benchmarks/reading.py sst5 --models bag,cnn,lstm     # the usual parts
+    python benchmarks/reading.py sst5 --models lstm --seeds 3   # the mean over seeds of training, and the dev part
     python benchmarks/reading.py mr --compare 3m                # what `compare` hands over in every fold
     python benchmarks/reading.py mr --compare 3m --only 1       # the first fold alone
 
@@ -68,14 +69,15 @@ def columns(rows: Rows | None) -> dict[str, list[str]] | None:
 
 def measured(
     model: str, parts: tuple[Rows, Rows | None, Rows], settings: dict[str, Any]
-) -> tuple[float, float]:
-    """Accuracy on the test part, and seconds of training."""
+) -> tuple[float, float, float]:
+    """Accuracy on the test part and on the validation part, on which settings are chosen, and seconds of training."""
     train, valid, test = (columns(rows) for rows in parts)
     assert train is not None and test is not None
     began = time.perf_counter()
     bundle = cr.fit(train, valid=valid, model=model, task="classify", **settings)
     seconds = time.perf_counter() - began
-    return bundle.evaluate(test).figures["accuracy"], seconds
+    judged = bundle.card["figures"]["valid"]["accuracy"]
+    return bundle.evaluate(test).figures["accuracy"], judged, seconds
 
 
 def handed_over(
@@ -115,6 +117,7 @@ def main() -> None:
     parser.add_argument("--models", default="majority,class-ngram,bag,cnn,lstm")
     parser.add_argument("--folds", type=int, default=10)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seeds", type=int, help="train so many times, with seeds from 1 on")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--compare", metavar="BUDGET", help="compare, and judge what is handed over")
     parser.add_argument("--only", type=int, metavar="FOLD", help="with --compare: this fold alone")
@@ -124,15 +127,20 @@ def main() -> None:
         folds = list({"mr": mr}[given.data](given.folds, given.seed))
         compared(folds, given, settings)
         return
-    print("| model | accuracy | folds | seconds |\n|---|---|---|---|")
+    print("| model | accuracy | validation | trainings | seconds |\n|---|---|---|---|---|")
     for model in given.models.split(","):
-        folds = {"mr": mr, "sst5": sst5}[given.data](given.folds, given.seed)
-        found = [measured(model, parts, settings) for parts in folds]
-        accuracy, spread = ([100 * one for one, _ in found], "")
-        if len(found) > 1:
-            spread = f", {min(accuracy):.1f} to {max(accuracy):.1f}"
-        mean, seconds = statistics.mean(accuracy), sum(taken for _, taken in found)
-        print(f"| {model} | {mean:.2f}{spread} | {len(found)} | {seconds:.0f} |", flush=True)
+        print(line(model, given, settings), flush=True)
+
+
+def line(model: str, given: argparse.Namespace, settings: dict[str, Any]) -> str:
+    """What one model reaches, over all folds and seeds."""
+    seeds: list[dict[str, Any]] = [{"seed": one} for one in range(1, (given.seeds or 0) + 1)]
+    folds = {"mr": mr, "sst5": sst5}[given.data](given.folds, given.seed)
+    found = [measured(model, parts, settings | seed) for parts in folds for seed in seeds or [{}]]
+    accuracy, judged, seconds = ([one[at] for one in found] for at in range(3))
+    mean, chosen = 100 * statistics.mean(accuracy), 100 * statistics.mean(judged)
+    spread = f", {100 * min(accuracy):.1f} to {100 * max(accuracy):.1f}" if len(found) > 1 else ""
+    return f"| {model} | {mean:.2f}{spread} | {chosen:.2f} | {len(found)} | {sum(seconds):.0f} |"
 
 
 if __name__ == "__main__":

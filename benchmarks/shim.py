@@ -1,7 +1,7 @@
 """File operations that fail or end the process at a chosen one: kill -9, a full disk, a broken one.
 
 Installed in a forked process only. Operations are counted: opening for writing, handing bytes to the system, renaming,
-exchanging, syncing, making and removing names.
+exchanging, syncing, making and removing names. Processes that are forked from it count together with it.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 import errno
 import io
+import mmap
 import os
 import signal
 from collections.abc import Callable
@@ -22,16 +23,29 @@ class Points:
     """Counts operations, and lets the fault happen at one of them."""
 
     def __init__(self, fault: str, at: int) -> None:
-        self.fault, self.at, self.count, self.disk = fault, at, 0, 0
+        self.fault, self.at = fault, at
+        self.counts = memoryview(mmap.mmap(-1, 16)).cast("q")  # shared by processes
+
+    @property
+    def count(self) -> int:
+        """Operations so far."""
+        return self.counts[0]
+
+    @property
+    def disk(self) -> int:
+        """Those among them that a disk can refuse."""
+        return self.counts[1]
 
     def pass_by(self, kind: str) -> None:
         """An operation is about to happen."""
-        self.count += 1
-        if self.fault == "kill" and self.count == self.at:
+        self.counts[0] += 1
+        if self.count == self.at and self.fault == "kill":
             os.kill(os.getpid(), signal.SIGKILL)
+        if self.count == self.at and self.fault == "kill all":
+            os.killpg(0, signal.SIGKILL)
         if kind not in WRITING:
             return
-        self.disk += 1
+        self.counts[1] += 1
         if self.fault == "EIO" and self.disk == self.at:
             raise OSError(errno.EIO, os.strerror(errno.EIO))
         if self.fault == "ENOSPC" and self.disk >= self.at and kind != "fsync":  # it stays full

@@ -19,13 +19,27 @@ import zstandard
 import chainrule as cr
 from chainrule.cli import main
 from chainrule.config import visible
+from chainrule.data.roles import Role
+from chainrule.interop.word2vec import FORMATS
 from chainrule.models.registry import families, family
 from chainrule.tasks.base import task, tasks
+from chainrule.tasks.supervised import Supervised
+from chainrule.use.predict import Prediction
 
 TEXT = "".join(f"she was {'late' if n % 3 else 'not late'} and he was {n % 7} there\n" for n in range(60))
 ROWS = [{"text": line, "n": n, "label": "ab"[n % 2]} for n, line in enumerate(TEXT.splitlines())]
-TABLE = {"text": [row["text"] for row in ROWS], "label": ["yes" if n % 3 else "no" for n in range(len(ROWS))]}
+PASSAGES = [f"{name} lives in Rome. Bob has {n} cats." for n, name in enumerate(["Anna", "Ève", "Zoë"] * 20)]
+TABLE: dict[str, list[Any]] = {
+    "text": [row["text"] for row in ROWS],
+    "label": ["yes" if n % 3 else "no" for n in range(len(ROWS))],
+    "value": [n % 7 + n / 8 for n in range(len(ROWS))],
+    "question": ["Where does she live?" if n % 4 else "Who has dogs?" for n in range(len(ROWS))],
+    "passage": PASSAGES,
+    "answer": ["Rome" if n % 4 else "" for n in range(len(ROWS))],
+}
+CELLS = {"labels": "label", "values": "value"}  # the column for a role, by its codec
 PAIRS = list(zip(TABLE["text"], TABLE["label"], strict=True))
+MEASURED = list(zip(TABLE["text"], TABLE["value"], strict=True))
 SMALL = {"layers": 1, "width": 8, "embedding": 8, "heads": 2, "context": 32, "filters": 4, "order": 3}
 FIT = {"tokens": 400, "width": 8}
 
@@ -70,6 +84,8 @@ def _data(folder: Path) -> None:
         "marked.txt": "".join(f"__label__{label} {text}\n" for text, label in PAIRS).encode(),
         "first.txt": "".join(f"{label}\t{text}\n" for text, label in PAIRS).encode(),
         "wide.txt": TEXT.encode("utf-16"),
+        "squad.json": _squad(),
+        "measured.csv": "".join(f"{one},{n}\n" for one, n in [("text", "label"), *MEASURED]).encode(),
         "numbers.csv": b"value\n" + b"".join(b"%d\n" % (n % 12 + n // 9) for n in range(200)),
         "settings.toml": b"model = 'gru'\nwidth = 8\ndropout = 0.1\nseq-len = 16\nseed = 3\nbf16 = false\n",
         "nbest.tsv": b"id\ttext\tacoustic\n"
@@ -86,6 +102,21 @@ def _data(folder: Path) -> None:
             (folder / "folders" / label / f"{at}.txt").write_text(text)
 
 
+def _squad() -> bytes:
+    """Questions about passages, a few of them without an answer."""
+    paragraphs = []
+    for n, passage in enumerate(PASSAGES):
+        right = [{"text": "Rome", "answer_start": passage.index("Rome")}] if n % 4 else []
+        asked = {
+            "id": f"q{n}",
+            "question": TABLE["question"][n],
+            "answers": right,
+            "is_impossible": not right,
+        }
+        paragraphs.append({"context": passage, "qas": [asked]})
+    return json.dumps({"version": "v2.0", "data": [{"title": "who", "paragraphs": paragraphs}]}).encode()
+
+
 def _parquet(path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -93,25 +124,42 @@ def _parquet(path: Path) -> None:
     pq.write_table(pa.Table.from_pylist(ROWS), path)
 
 
+def with_heads() -> list[str]:
+    """The tasks in which a head answers."""
+    return [name for name in tasks() if issubclass(task(name), Supervised)]
+
+
 def wanted() -> Iterator[tuple[str, str, str]]:
-    """A name, a family and a task: every family with its own task and, where it learns by gradient, with every task in
-    which a head answers. A new family or task is among them as soon as it is registered.
+    """A name, a family and a task: every family with its own task and with every other in which a head answers that it
+    can be made for. A new family or task is among them as soon as it is registered.
     """
-    heads = [name for name in tasks() if task(name).predicts is None]
     for name in families():
         kind = family(name)
         if kind.learner is not None:
             yield name, name, kind.task
-        if kind.learner == "gradient":
-            yield from ((f"{other}-{name}", name, other) for other in heads if other != kind.task)
+        others = with_heads() if kind.learner == "gradient" else getattr(kind, "tasks", ())
+        yield from ((f"{other}-{name}", name, other) for other in others if other != kind.task)
 
 
 def example_data(name: str) -> Any:
     """What a task reads: lines, or a column for every role."""
     one = task(name)()
-    if one.predicts and not one.source:
+    if not isinstance(one, Supervised) and not one.source:
         return TABLE["text"]
-    return {role.name: TABLE["label" if role.codec == "labels" else "text"] for role in one.roles()}
+    return {role.name: TABLE[_column(role)] for role in one.roles()}
+
+
+def _column(role: Role) -> str:
+    return (
+        role.name if role.name in TABLE and role.codec not in CELLS else CELLS.get(role.codec or "", "text")
+    )
+
+
+def answers(bundle: cr.Bundle, text: str) -> list[Prediction]:
+    """What a model with a head says of a text and of examples it was made of."""
+    assert isinstance(bundle.task, Supervised)
+    given = {role: [text, *example_data(bundle.task.name)[role][:2]] for role in bundle.task.inputs()}
+    return list(bundle.predict_each(given))
 
 
 def example_model(name: str, about: str) -> cr.Bundle:
@@ -147,14 +195,22 @@ def _small(folder: Path) -> None:
     cr.fit(lines, model="ngram", order=3).save(folder / "models" / "ngram")
     cr.fit(lines, model="ngram", order=2, codec="subwords", vocab=300).save(folder / "models" / "subwords")
     cr.fit(lines, model="gru", **FIT).save(folder / "models" / "gru")
-    for name in ("majority", "class-ngram"):
-        example_model(name, "classify").save(folder / "models" / name)
-    _command("export", "arpa", folder / "models" / "ngram", folder / "foreign" / "small.arpa")
+    for name in ("majority", "class-ngram", "vectors"):
+        example_model(name, family(name).task).save(folder / "models" / name)
+    _exported(folder)
+
+
+def _exported(folder: Path) -> None:
+    """What other programs read: an ARPA file, and vectors in every format."""
+    models, foreign = folder / "models", folder / "foreign"
+    _command("export", "arpa", models / "ngram", foreign / "small.arpa")
+    for format in FORMATS:
+        _command("export", "vectors", models / "vectors", foreign / f"vectors.{format}", "--format", format)
 
 
 def _foreign(folder: Path) -> None:
     models, foreign = folder / "models", folder / "foreign"
-    _command("export", "arpa", models / "ngram", foreign / "small.arpa")
+    _exported(folder)
     for name in ("gpt", "bert"):
         more: dict[str, Any] = {"positions": "learned"} if name == "gpt" else {}
         small = {"codec": "subwords", "vocab": 270, "layers": 1, "heads": 2, "context": 32}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,10 +16,14 @@ from chainrule.codecs.base import Texts
 from chainrule.codecs.labels import Labels, LabelsConfig
 from chainrule.errors import ChainruleError
 from chainrule.judge.classes import Classified, best_temperature
+from chainrule.models.bag.features import features, of_letters
+from chainrule.models.bag.svm import scaled
+from chainrule.models.readers import Spelling
 from chainrule.tasks.classify import Classify, balanced, probabilities
 from chainrule.use.predict import part_of
 from chainrule.use.text import typed_texts
 
+CNN: dict[str, Any] = {"epochs": 0.2, "embedding": 8, "filters": 4}
 GOOD, BAD = ["good film", "fine plot it is", "so good"], ["bad film", "poor plot it is", "so bad"]
 
 
@@ -41,8 +47,9 @@ def test_labels_are_in_order_numbers_by_value() -> None:
 
 
 def test_one_class_only_is_predicted_always() -> None:
-    for family in ("majority", "bag", "class-ngram"):
-        model = cr.fit({"text": GOOD * 20, "label": ["a"] * 60}, model=family)
+    for family in ("majority", "bag", "class-ngram", "cnn"):
+        settings = CNN if family == "cnn" else {}
+        model = cr.fit({"text": GOOD * 20, "label": ["a"] * 60}, model=family, **settings)
         assert model.predict("bad")[0].label == "a" and model.predict("bad")[0].probability == pytest.approx(
             1
         )
@@ -53,6 +60,30 @@ def test_many_classes_are_told_apart() -> None:
     data = {"text": texts * 2, "label": [str(at) for at in range(300)] * 2}
     model = cr.fit(data, valid=data, model="class-ngram", order=1)
     assert np.mean([one.label == str(at) for at, one in enumerate(model.predict(texts))]) > 0.95
+
+
+@pytest.mark.parametrize(
+    ("family", "settings"), [("majority", {}), ("cnn", CNN | {"epochs": 0.05, "batch_size": 250})]
+)
+def test_ten_thousand_labels_are_no_trouble(family: str, settings: dict[str, Any]) -> None:
+    labels = [f"label {at}" for at in range(10_000)]
+    data = {"text": [f"w{at % 100} v{at // 100}" for at in range(10_000)], "label": labels}
+    model = cr.fit(data, valid={name: some[:50] for name, some in data.items()}, model=family, **settings)
+    found = model.predict(data["text"][:3])
+    assert len(found[0].probabilities) == 10_000 and sum(found[0].probabilities.values()) == pytest.approx(1)
+    assert model.predict(data["text"][:1], top=3)[0].probabilities.keys() <= found[0].probabilities.keys()
+
+
+@pytest.mark.parametrize("family", ["majority", "bag", "class-ngram", "cnn"])
+def test_labels_with_commas_and_line_ends_come_back_whole(family: str, tmp_path: Path) -> None:
+    labels = ["Smith, J.\nand others", 'a "quoted", one']
+    data = {"text": (GOOD + BAD) * 12, "label": [labels[0]] * 36 + [labels[1]] * 36}
+    path = tmp_path / "table.csv"
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([["text", "label"], *zip(*data.values(), strict=True)])
+    model = cr.fit(path, valid=path, label="label", model=family, **(CNN if family == "cnn" else {}))
+    assert set(model.predict("so")[0].probabilities) == set(labels)
+    assert set(model.evaluate(path).to_dict()["labels"]) == set(labels)
 
 
 def test_a_language_model_predicts_no_labels() -> None:
@@ -210,3 +241,42 @@ def test_of_two_labels_the_last_one_has_an_f1_of_its_own() -> None:
     found = Classified(chances, np.array([0, 1, 0, 1]), ["0", "1"])
     assert found.figures()["f1"] == pytest.approx(0.5) and found.details()["positive"] == "1"
     assert "f1" not in Classified(np.ones((1, 3)) / 3, np.array([0]), ["a", "b", "c"]).figures()
+
+
+def test_letters_of_a_bag_reach_across_words_and_spaces_in_a_row_are_one() -> None:
+    codec = cr.fit({"text": GOOD * 9 + BAD * 9, "label": ["a"] * 27 + ["b"] * 27}, model="bag").codec
+    kinds = codec.letter_kinds()
+    assert kinds is not None
+
+    def letters(text: str) -> set[int]:
+        ids = codec.encode(Texts.of([text])).ids
+        found = features(ids, np.array([0]), Spelling(*kinds), 1, (3, 3)).hashes
+        return set(found[of_letters(found)].tolist())
+
+    assert letters("so good") == letters("so   good") > letters("good")
+    assert letters("so good") - letters("so") - letters("good"), "o, space and g are an n-gram, too"
+
+
+def test_words_of_a_bag_are_not_drowned_by_letters() -> None:
+    """The words of a text weigh as much as its letters, of which there are many more."""
+    blocks = np.array([0, 0, 1, 1, 1, 1])
+    found = scaled(blocks, np.ones(6))
+    assert np.bincount(blocks, found**2) == pytest.approx([1.0, 1.0])
+
+
+def test_a_cnn_with_subwords_knows_unseen_words_by_their_letters(tmp_path: Path) -> None:
+    endings = {
+        "good": ["walking", "singing", "reading", "writing"],
+        "bad": ["walked", "sailed", "cooked", "jumped"],
+    }
+    texts = [
+        (f"a {word} film {at}", label) for at in range(12) for label, own in endings.items() for word in own
+    ]
+    data = {"text": [text for text, _ in texts], "label": [label for _, label in texts]}
+    settings = {"epochs": 8, "embedding": 16, "filters": 8, "lr": 0.01, "batch_size": 16, "subwords": 512}
+    model = cr.fit(data, valid=data, model="cnn", task="classify", **settings)
+    unseen = ["a jumping film", "a painted film"]
+    assert [one.label for one in model.predict(unseen)] == ["good", "bad"]
+    model.save(tmp_path / "model")
+    again = cr.load(tmp_path / "model").predict(unseen)
+    assert [one.probabilities for one in again] == [one.probabilities for one in model.predict(unseen)]

@@ -22,6 +22,7 @@ from chainrule.use.check import check
 
 Run = Callable[..., str]
 CODECS = {"weather": "events", "visits": "events", "dna": "characters", "numbers": "numbers", "text": "words"}
+CODECS["sensors"] = "frames"
 
 
 def rows(name: str) -> list[list[str]]:

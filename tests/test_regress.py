@@ -59,7 +59,7 @@ def test_a_side_that_does_not_vary_has_no_correlation() -> None:
 def test_ridge_is_the_closed_form() -> None:
     rng = np.random.default_rng(0)
     texts = [rng.choice(12, 4, replace=False) for _ in range(40)]
-    rows = Rows(np.arange(41) * 4, np.concatenate(texts).astype(np.int64), 12)
+    rows = Rows(np.arange(41) * 4, np.concatenate(texts).astype(np.int64), np.zeros(12, np.int64))
     wanted, cost = rng.normal(0, 1, 40), 0.7
     weights, bias = ridge(rows, wanted, cost, 500)
     table = np.zeros((40, 13))

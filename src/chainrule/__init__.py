@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from chainrule.choose.compare import compare
     from chainrule.decode.config import GenerationConfig
     from chainrule.errors import ChainruleError
-    from chainrule.estimators import SequenceClassifier
+    from chainrule.estimators import SequenceClassifier, SequenceRegressor, SequenceTagger
     from chainrule.train.each import fit_each
     from chainrule.train.fit import fit
     from chainrule.use.check import check
@@ -28,6 +28,8 @@ __all__ = [
     "ChainruleError",
     "GenerationConfig",
     "SequenceClassifier",
+    "SequenceRegressor",
+    "SequenceTagger",
     "__version__",
     "check",
     "compare",
@@ -41,6 +43,8 @@ _HOMES = {
     "ChainruleError": "chainrule.errors",
     "GenerationConfig": "chainrule.decode.config",
     "SequenceClassifier": "chainrule.estimators",
+    "SequenceRegressor": "chainrule.estimators",
+    "SequenceTagger": "chainrule.estimators",
     "check": "chainrule.use.check",
     "compare": "chainrule.choose.compare",
     "fit": "chainrule.train.fit",

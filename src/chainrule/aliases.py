@@ -76,6 +76,7 @@ _SETTINGS: Mapping[str, tuple[str, ...]] = {
     "vocab": ("vocab_size", "vocabulary_size", "max_vocab", "max_vocab_size", "max_features", "limit_vocab"),
     "min_count": ("min_freq", "min_frequency", "mincount", "unk_threshold"),
     "column": ("text_column", "field", "text_field"),
+    "pair": ("text_pair", "text_b", "pair_column"),
     "output": ("output_dir", "out", "out_dir", "save", "save_dir"),
     "model": ("arch", "architecture", "model_type", "family"),
     "codec": ("tokenizer", "tokeniser", "tokenization"),

@@ -33,6 +33,7 @@ from chainrule.tasks.base import Task, described
 from chainrule.tasks.base import task as task_class
 from chainrule.use import score as use_score
 from chainrule.use.adapt import AdaptConfig, adapted
+from chainrule.use.against import PairedEvaluation, evaluate_against
 from chainrule.use.analogy import Analogy, analogy
 from chainrule.use.anomalies import Anomalies, anomalies
 from chainrule.use.complete import Completions, complete
@@ -51,6 +52,7 @@ from chainrule.use.rank import Ranking, rank
 from chainrule.use.score import DataScore, SequenceScore, TextScore
 from chainrule.use.similar import Similar, similar
 from chainrule.use.text import prompt_ids
+from chainrule.use.translate import Translation, translate
 from chainrule.use.unknown import unknown
 
 if TYPE_CHECKING:
@@ -142,11 +144,7 @@ class Bundle:
         return use_score.score_texts(self, texts)
 
     def score_file(self, source: Given, **reading: Any) -> DataScore:
-        """How probable data are, of any size: a path, a folder, a pattern, `-`, or a list.
-
-        `reading` are the settings of `data.sources.ReadConfig`, such as `column="text"`; what is not given
-        is as it was when the model was fitted.
-        """
+        """How probable data are, of any size; of `reading` (`ReadConfig`) what is not given is as it was for `fit`."""
         return use_score.score_file(self, source, **reading)
 
     def score_each(self, source: Given, *, id: str | None = None, **reading: Any) -> Iterator[SequenceScore]:
@@ -226,9 +224,15 @@ class Bundle:
         """Of word vectors, the `k` words that are to `c` as `b` is to `a`, without the three and with them."""
         return analogy(self, a, b, c, k)
 
-    def predict(self, texts: str | Iterable[str], top: int | None = None) -> list[Prediction]:
-        """The label of each text, with the probabilities of the `top` labels, best first."""
-        return predict(self, [texts] if isinstance(texts, str) else texts, top)
+    def predict(
+        self,
+        texts: str | Iterable[str] | Iterable[tuple[str, str]],
+        top: int | None = None,
+        pair: str | Iterable[str] | None = None,
+    ) -> list[Prediction]:
+        """The label of each text, with the probabilities of the `top` labels, best first; `pair`: second texts."""
+        others = [pair] if isinstance(pair, str) else pair
+        return predict(self, [texts] if isinstance(texts, str) else texts, others, top)
 
     def answer(self, question: str, passage: str, top: int | None = None) -> Prediction:
         """The part of a passage that answers a question (task span), with `top` others that were near."""
@@ -241,6 +245,16 @@ class Bundle:
     def evaluate(self, data: Data, label: str | None = None, **reading: Any) -> Evaluation:
         """Accuracy, macro-F1, log-loss and calibration on labelled data."""
         return evaluate(self, data, label, **reading)
+
+    def evaluate_against(
+        self, other: Bundle, data: Data, label: str | None = None, **reading: Any
+    ) -> PairedEvaluation:
+        """How much better or worse than another model on the same labelled data, and whether that is significant."""
+        return evaluate_against(self, other, data, label, **reading)
+
+    def translate(self, texts: str | Iterable[str], **options: Any) -> list[Translation]:
+        """One translation for each text; `options` are those of `GenerationConfig` and `LengthConfig`."""
+        return translate(self, [texts] if isinstance(texts, str) else texts, **options)
 
     def compressed(self) -> Bundle:
         """The same with weights in eight bits: faster to write with, hardly worse."""

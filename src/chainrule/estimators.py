@@ -20,10 +20,11 @@ from chainrule.data.rows import LABEL, TEXT
 from chainrule.errors import ChainruleError, EstimatorError
 from chainrule.models.registry import family
 from chainrule.train.fit import fit, usual_model
+from chainrule.train.guess import framed
 from chainrule.use.predict import Prediction
 
 try:
-    from sklearn.base import BaseEstimator, ClassifierMixin
+    from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
     from sklearn.exceptions import DataConversionWarning, NotFittedError
     from sklearn.utils.multiclass import check_classification_targets
 except ImportError as error:
@@ -79,7 +80,7 @@ class _Estimator(BaseEstimator):
 
     def _fit(self, texts: list[Any], answers: Sequence[Any], kept: np.ndarray) -> None:
         """Train; examples that are `kept` (N,) are not held out for validation."""
-        model = self.model or usual_model(self.task)
+        model = self.model or usual_model(self.task, framed({}, texts))
         gradient = family(model).learner == "gradient"
         params = {"codec": _codec(texts)} | _given(self.get_params(deep=False))
         options = params if gradient else {one: value for one, value in params.items() if one not in TRAINING}
@@ -135,6 +136,72 @@ class SequenceClassifier(ClassifierMixin, _Estimator):
         if one.blank:
             return self._shares
         return np.array([one.probabilities.get(name, 0.0) for name in self._names])
+
+
+class SequenceRegressor(RegressorMixin, _Estimator):
+    """Numbers of texts, or of lists of tokens; what is blank gets the mean of the training data."""
+
+    task: ClassVar[str] = "regress"
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from texts X and their numbers y."""
+        texts, answers = _checked(sequences(X), y)
+        values = _numbers(answers)
+        self.mean_ = float(values.mean())
+        kept = np.zeros(len(values), np.bool_)
+        kept[:2] = True
+        self._fit(texts, [repr(one) for one in values.tolist()], kept)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """(texts,) a number for each."""
+        found = [self.mean_ if one.value is None else one.value for one in self._predicted(X)]
+        return np.array(found, np.float64)
+
+
+class SequenceTagger(_Estimator):
+    """A tag for every token: X are lists of tokens, or texts whose words are separated by spaces; y lists of tags."""
+
+    task: ClassVar[str] = "tag"
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from sentences X and the tags y of their tokens."""
+        texts, answers = _checked(sequences(X), list(y) if y is not None else None)
+        tags = [one.split() if isinstance(one, str) else [str(tag) for tag in one] for one in answers]
+        self.classes_ = np.unique([tag for one in tags for tag in one])
+        first = {tag: at for at, one in reversed(list(enumerate(tags))) for tag in one}
+        kept = np.zeros(len(tags), np.bool_)
+        kept[list(first.values())] = True
+        self._fit(texts, tags, kept)
+        return self
+
+    def predict(self, X: Any) -> list[list[str]]:
+        """The tags of every sentence, one for each token."""
+        return [list(one.tags or ()) for one in self._predicted(X)]
+
+    def score(self, X: Any, y: Any) -> float:
+        """F1 of chunks where tags are BIO or BIOES, else the share of right tags."""
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError("This SequenceTagger is not fitted yet: call fit(X, y) first.")
+        texts, answers = _checked(sequences(X), list(y) if y is not None else None)
+        table = _table(texts, answers, np.ones(len(texts), np.bool_))
+        try:
+            return float(self.bundle_.evaluate(table).figures["f1"])
+        except ChainruleError as error:
+            raise EstimatorError(str(error)) from error
+
+
+def _numbers(answers: Sequence[Any]) -> np.ndarray:
+    """(N,) floats, all of them finite."""
+    if any(isinstance(one, complex) for one in answers):
+        raise EstimatorError("Complex data not supported: y must be numbers.")
+    try:
+        found = np.array(answers, np.float64)
+    except (TypeError, ValueError) as error:
+        raise EstimatorError(f"y must be numbers: {error}.") from error
+    if found.ndim != 1 or not np.isfinite(found).all():
+        raise EstimatorError("y must be one finite number for each text: it contains NaN, infinity or lists.")
+    return found
 
 
 def sequences(X: Any) -> list[Any]:

@@ -22,6 +22,12 @@ VERSION = 1
 HEAD = "head/"  # before the names of what a head has learnt
 
 
+def is_hugging_face(folder: Path) -> bool:
+    """Whether a folder holds a model as their library saves it, and none of ours."""
+    config = manifest.read_json(folder / CONFIG) if (folder / CONFIG).is_file() else {}
+    return config.get("format") != FORMAT and "model_type" in config
+
+
 def read_config(folder: Path) -> dict[str, Any]:
     """What a saved model is, without loading it."""
     if folder.is_file():
@@ -33,7 +39,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     if not (folder / CONFIG).is_file():
         raise BundleError(f"{folder} is no saved model: it has no {CONFIG}.")
     config = manifest.read_json(folder / CONFIG)
-    if config.get("format") != FORMAT and "model_type" in config:
+    if is_hugging_face(folder):
         raise BundleError(
             f"{folder} is a model of Hugging Face ({config['model_type']}). Import it first: chainrule import hf "
             f"{folder} -o OUT"

@@ -43,6 +43,11 @@ def test_readers_are_judged_by_the_figure_of_their_task(compared: Comparison) ->
     assert compared.recommended == "bag" and found["majority"]["behind"]["real"]
 
 
+def test_what_counts_labels_is_cross_validated(compared: Comparison) -> None:
+    found = {row["name"]: row["crossed"] for row in compared.results["models"]}
+    assert found["bag"] < 0.05 and found["majority"] == pytest.approx(0.5, abs=0.1)
+
+
 def test_what_is_handed_over_predicts_and_was_fitted_again_on_everything(compared: Comparison) -> None:
     model = compared.model()
     assert model.predict(["a great film", "a dull film"])[1].label == "no"

@@ -15,7 +15,6 @@ import pytest
 
 import chainrule as cr
 from chainrule.choose import race
-from chainrule.choose.advice import advice
 from chainrule.choose.compare import Comparison
 from chainrule.choose.ladder import ladders, title
 from chainrule.choose.measure import cases, spelled, widths
@@ -342,45 +341,6 @@ def test_a_smaller_part_lies_within_a_larger_one() -> None:
     assert small.sequences == int((small.ids == BOS).sum())
     long = Corpus(np.array([BOS, *range(5, 1005), EOS], np.int32), 1, 1000)
     assert part(long, 1 / 4, 1).ids[-1] == EOS and len(part(long, 1 / 4, 1).ids) == 251
-
-
-ROW = {"failed": None, "unfinished": None, "dropped": None, "score_per_second": 10.0}
-DATA = {"parts": {"train": {"symbols": 9_000}, "test": {"sequences": 100, "symbols": 9_000}}}
-
-
-def _row(name: str, bits: float, real: bool, speed: float = 10.0) -> dict[str, Any]:
-    return {
-        **ROW,
-        "name": name,
-        "title": name,
-        "bits": bits,
-        "loss": bits,
-        "chosen_behind": {"real": real},
-        "behind": {"real": real},
-        "score_per_second": speed,
-    }
-
-
-@pytest.mark.parametrize(
-    ("rows", "simplest"),
-    [
-        ([_row("lstm", 1.0, False), _row("5-gram", 1.01, False)], "5-gram"),  # may be chance, and is simpler
-        ([_row("lstm", 1.0, False), _row("5-gram", 1.01, True)], "lstm"),  # is really worse
-        ([_row("lstm", 1.0, False), _row("5-gram", 1.05, False)], "lstm"),  # too much worse to be recommended
-        ([_row("5-gram", 1.0, False), _row("lstm", 1.0, False)], "5-gram"),  # the best is the simplest
-    ],
-)
-def test_the_simplest_of_equals_is_recommended(rows: list[dict[str, Any]], simplest: str) -> None:
-    found = advice(rows, ["5-gram", "lstm"], [], DATA, "bits per byte")
-    assert found["simplest"] == simplest and found["sentences"][0].startswith(f"Take {simplest}")
-
-
-def test_speed_and_more_data_are_mentioned() -> None:
-    rows = [_row("lstm", 1.0, False), _row("5-gram", 1.05, True, 5_000.0)]
-    crossing = {"first": "gpt", "second": "lstm", "symbols": 50_000, "low": 20_000, "high": None}
-    found = advice(rows, ["5-gram", "lstm"], [crossing], DATA, "bits per byte")
-    assert found["fastest"] == "5-gram"
-    assert "500 times as fast" in found["sentences"][1] and "gpt overtakes lstm" in found["sentences"][2]
 
 
 def test_the_demo_shows_what_models_write(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from chainrule.choose.compare import _check_place, _prepared
 from chainrule.choose.plan import RacePlan, opened
 from chainrule.data.roles import Role
 from chainrule.errors import BundleError, ConfigError
@@ -67,3 +69,14 @@ def test_a_plan_is_not_continued_with_other_data(tmp_path: Path) -> None:
     data.write_text("".join(f"she was late {n % 6}\n" for n in range(200)))
     with pytest.raises(BundleError, match="data have changed"):
         opened(tmp_path / "out")
+
+
+def test_a_plan_interrupted_before_its_codecs_were_kept_is_begun_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted, out = plan(tmp_path, options={"column": "text"}), tmp_path / "out"
+    with monkeypatch.context() as patched, pytest.raises(OSError):
+        patched.setattr("chainrule.choose.plan._save", lambda *words: os.stat("/nowhere"))
+        wanted.begin(out)
+    _check_place(out, resume=True, force=False)
+    assert list(_prepared(wanted, out, resume=True)) == list(opened(out)[1]) == ["words"]

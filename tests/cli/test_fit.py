@@ -72,7 +72,7 @@ def test_the_choice_of_a_codec_is_told(chainrule: Chainrule, book: Path, tmp_pat
         (["--codec", "wrds"], "Did you mean 'words'"),
         (
             ["--codec", "bytes", "--min-count", "2"],
-            "--min-count is a setting of the codecs characters, events, labels and words",
+            "--min-count is a setting of the codecs characters, events, label-sets, labels",
         ),
         (["--codec", "characters", "--split", "simple"], "--split is a setting of the codec words"),
         (["--codec", "characters", "--split=simple"], "--split is a setting of the codec words"),

@@ -12,7 +12,7 @@ from chainrule.codecs.base import Texts
 from chainrule.codecs.registry import codec, codecs
 from chainrule.codecs.words import Words, WordsConfig
 
-VALUES = ("events", "numbers")  # codecs whose symbols are whole values
+VALUES = ("events", "label-sets", "numbers")  # codecs whose symbols are whole values
 NAMED = rf"[\"']({'|'.join(codecs())})[\"']"
 ASKING = re.compile(
     r"codec\w*\.name\s*(==|!=|in\b|not in\b)|codec\w*\s*(==|in)\s*[\"(]|isinstance\(\w*\.?codec, (?!str)"
@@ -41,7 +41,10 @@ def test_every_codec_says_how_it_reads(name: str) -> None:
     kind = codec(name)
     assert kind.reads_bytes == (name == "bytes")
     assert kind.letters == (name in ("bytes", "characters"))
-    assert kind.joins_rows == (name in VALUES) and kind.spells == (name not in (*VALUES, "labels", "values"))
+    values = (*VALUES, "frames")
+    assert kind.joins_rows == (name in values)
+    assert kind.spells == (name not in (*values, "labels", "tags", "values"))
+    assert kind.framed == (name == "frames")
 
 
 @pytest.mark.parametrize("name", ["bytes", "characters", "events", "subwords", "words"])

@@ -19,6 +19,8 @@ SAMPLES = {
     "bytes": SENTENCES,
     "characters": SENTENCES,
     "events": ["log in", f"log in{UNIT}buy{UNIT}log out", f"buy{UNIT}two\nlines"],
+    "tags": ["B-PER I-PER O", "NOUN", "zwölf"],
+    "label-sets": ["good", "so so", "a.b"],
     "labels": ["good", "not so good", "two\nlines, and more"],
     "numbers": ["1 2.5 -3", "4 4 4 1e3"],
     "subwords": SENTENCES,
@@ -37,7 +39,8 @@ def sequences(ids: np.ndarray) -> list[np.ndarray]:
 
 
 def test_every_codec_that_can_be_learnt_is_sampled_here() -> None:
-    assert sorted([*SAMPLES, "huggingface"]) == codecs()  # that one comes with a model: test_huggingface.py
+    others = ["frames", "huggingface"]  # test_frames.py; that one comes with a model: test_huggingface.py
+    assert sorted([*SAMPLES, *others]) == codecs()
 
 
 @pytest.mark.parametrize("name", sorted(SAMPLES))
@@ -67,7 +70,9 @@ def test_saved_and_loaded_gives_the_same_ids(name: str, tmp_path: Path) -> None:
     assert again.tokens(range(again.size)) == made.tokens(range(made.size))
 
 
-@pytest.mark.parametrize("name", sorted(SAMPLES.keys() - {"labels", "values"}))  # an answer is never cut
+@pytest.mark.parametrize(
+    "name", sorted(SAMPLES.keys() - {"label-sets", "labels", "values"})
+)  # an answer is never cut
 def test_parts_of_a_sequence_encode_like_the_whole(name: str) -> None:
     made = learnt(name, SAMPLES[name])
     separator = UNIT if name in ("events", "numbers") else " "

@@ -26,7 +26,7 @@ def test_windows_cover_every_symbol_in_order_and_hold_no_more_than_fits(
 ) -> None:
     given = batches(lengths, longest)
     windows = given.windows
-    tokens = given.take(windows.rows, windows.offsets).tokens
+    tokens = given.at(np.arange(len(windows.rows))).tokens
     assert tokens.shape[1] <= longest and (tokens[:, 0] == BOS).all()
     for row, length in enumerate(lengths):
         seen = [one[one != PAD] for one in tokens[windows.rows == row]]

@@ -50,7 +50,41 @@ FILES = {
         *(f"a good essay {'so ' * (number % 7)},{number / 4}" for number in range(60)),
     ],
     "reviews.csv": ["text,stars", *(f"{number} {row}" for number in range(15) for row in REVIEWS)],
+    "pairs.csv": [
+        "premise,hypothesis,gold",
+        *(f"it is {one} {at},{two} it is,{one == two}" for at in range(20) for one in "abc" for two in "abc"),
+    ],
+    "topics.csv": [
+        "text,topics",
+        *(
+            f"a {one} and {two} {at},{one};{two}"
+            for at in range(20)
+            for one in ("ball", "tea")
+            for two in ("soup", "bus")
+        ),
+    ],
+    **{
+        f"MRPC/{name}.tsv": [
+            "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String",
+            *(
+                f"{int(at % 2)}\t1\t2\tit is {at}\t{'it is' if at % 2 else 'so what'} {at}"
+                for at in range(40)
+            ),
+        ]
+        for name in ("train", "dev")
+    },
     "squad.json": [json.dumps(squad(asked(40, 0, 2, 0.3)))],
+    "train.conllu": [
+        row
+        for _ in range(12)
+        for row in (
+            *(
+                f"{at}\t{word}\t_\t{tag}" + 6 * "\t_"
+                for at, (word, tag) in enumerate([("she", "PRON"), ("was", "AUX"), ("late", "ADJ")], 1)
+            ),
+            "",
+        )
+    ],
     "good.txt": [f"a good film {number}" for number in range(20)],
     "bad.txt": [f"a bad film {number}" for number in range(20)],
     "sales.csv": [
@@ -96,6 +130,7 @@ def having(mark: str, language: str) -> list[object]:
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the files the pages name."""
     for name, lines in FILES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("\n".join(lines))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CHAINRULE_CACHE", str(tmp_path / "cache"))

@@ -67,7 +67,7 @@ def test_words_with_spaces_are_read_and_copies_are_told(tmp_path: Path) -> None:
         (b"999999999999 60000\n\0\0\0", "are missing"),
         (b"9 0\n", "there must be some"),
         (b"9 99999999\n", "there must be some"),
-        (b"3 2\n" + b"x" * 3_000_000, "more than 1,048,576 bytes"),
+        (b"3 2\n" + b"x" * 1_100_000, "more than 1,048,576 bytes"),
         (b"1 2\nword " + b"\0" * 8 + b"\nmore ", "more than the 1 words"),
         (b"\xff\xfe" * 100, "expected a word"),
     ],

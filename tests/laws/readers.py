@@ -28,6 +28,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     **dict.fromkeys(("rnn", "gru", "lstm", "window"), RECURRENT),
     **dict.fromkeys(("gpt", "bert"), TOWER),
     "elmo": SMALL | {"layers": 1, "epochs": 8},
+    "class-lstm": {"epochs": 60, "width": 8, "embedding": 8, "lr": 0.02, "dropout": 0.2},
 }
 
 
@@ -145,7 +146,7 @@ READER_LAWS: list[ReaderLaw] = [
 ]
 READERS = [
     Reader(name)
-    for name in families()
+    for name in (*families(), "class-lstm")
     if (not issubclass(family(name), LanguageModel) or family(name).learner == "gradient")
-    and family(name).task != "vectors"
+    and family(name).task not in ("vectors", "tag")
 ]

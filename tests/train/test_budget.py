@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -31,6 +30,7 @@ from chainrule.train.schedule import FINAL, Plan, Revision
 from chainrule.train.threads import StepThreads
 from chainrule.train.trainer import Trainer
 from chainrule.train.unfinished import reason, unfinished, unigram_nats
+from killed import killed_at_random
 from trained import trainer as made
 
 SECONDS, STEP = 100.0, 0.1  # a budget, and a step of it when nobody disturbs
@@ -248,37 +248,20 @@ def test_stopped_and_resumed_equals_uninterrupted_given_the_same_revisions(tmp_p
     assert curves[0] == curves[1]
 
 
-RUN = """
-import sys
-from dataclasses import replace
-from pathlib import Path
-sys.path[:0] = sys.argv[2:]
-from test_budget import Recorded, Plan, json, trainer
-run = trainer(Path(sys.argv[1]) / "killed", checkpoint_every="1e-9s")
-run.budget = Recorded(Plan.from_values(json.loads((Path(sys.argv[1]) / "plan.json").read_text())))
-run.restore()
-print("go", flush=True)
-run.run()
-"""
+def resumed(folder: str) -> None:
+    """Continue by a plan that was recorded, in a process that may be killed."""
+    run = trainer(Path(folder) / "killed", checkpoint_every="1e-9s")
+    run.budget = Recorded(Plan.from_values(json.loads((Path(folder) / "plan.json").read_text())))  # type: ignore[assignment]
+    run.restore()
+    os.write(1, b"go\n")
+    run.run()
 
 
 def test_killed_at_random_a_budget_resumes_by_its_revisions(tmp_path: Path) -> None:
     whole = ticking(tmp_path / "whole")
     whole.run()
     (tmp_path / "plan.json").write_text(json.dumps(asdict(whole.plan)))
-    rng, kills, finished = np.random.default_rng(0), 0, False
-    folders = [str(folder) for folder in Path(__file__).parents[:2]]
-    while not finished:
-        command = [sys.executable, "-c", RUN, str(tmp_path), *folders]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-            assert process.stdout is not None and process.stdout.readline() == "go\n"
-            try:
-                assert process.wait(None if kills == 5 else 0.25 * float(rng.random())) == 0
-                finished = True
-            except subprocess.TimeoutExpired:
-                process.kill()
-                kills += 1
-    assert kills == 5
+    assert killed_at_random(__file__, "resumed", [str(tmp_path)], 5) == 5
     curves = [(tmp_path / name / "metrics.jsonl").read_text() for name in ("whole", "killed")]
     assert curves[0] == curves[1]
 

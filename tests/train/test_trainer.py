@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +24,7 @@ from chainrule.train.losses import LossPoints
 from chainrule.train.optimizer import AdamW
 from chainrule.train.schedule import PROBE, duration
 from chainrule.train.trainer import Trainer
+from killed import killed_at_random
 from trained import trainer as made
 
 ALPHABET = FIRST + 4
@@ -235,17 +233,6 @@ def test_other_durations_are_refused(text: str) -> None:
         TrainConfig(budget=text)
 
 
-RUN = """
-import sys
-from pathlib import Path
-sys.path[:0] = sys.argv[2:]
-from test_trainer import LONG, trainer
-run = trainer(Path(sys.argv[1]), **LONG)
-run.restore()
-print("go", flush=True)
-run.run()
-print("finished", flush=True)
-"""
 LONG = {"epochs": 60, "checkpoint_every": "1e-9s", "patience": 0}  # a checkpoint after every step
 
 
@@ -253,22 +240,16 @@ def curve(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
 
 
+def resumed(folder: str) -> None:
+    """Continue in a folder, in a process that may be killed."""
+    run = trainer(Path(folder), **LONG)
+    run.restore()
+    os.write(1, b"go\n")
+    run.run()
+
+
 def test_killed_twenty_times_at_random_the_curve_is_the_same(tmp_path: Path) -> None:
     whole = trainer(tmp_path / "whole", **LONG)
     whole.run()
-    rng = np.random.default_rng(0)
-    folders = [str(folder) for folder in Path(__file__).parents[:2]]
-    command = [sys.executable, "-c", RUN, str(tmp_path / "killed"), *folders]
-    kills, finished = 0, False
-    while not finished:
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-            assert process.stdout is not None and process.stdout.readline() == "go\n"
-            try:
-                process.wait(None if kills == 20 else 0.25 * float(rng.random()))
-                finished = True
-            except subprocess.TimeoutExpired:
-                process.send_signal(signal.SIGKILL)
-                kills += 1
-            assert process.returncode in (0, None), process.stderr.read()  # type: ignore[union-attr]
-    assert kills == 20
+    assert killed_at_random(__file__, "resumed", [str(tmp_path / "killed")], 20) == 20
     assert curve(tmp_path / "killed") == curve(tmp_path / "whole")

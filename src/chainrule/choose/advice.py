@@ -38,12 +38,14 @@ def advice(
     done = [row for row in models if not (row["failed"] or row["unfinished"]) and math.isfinite(row["bits"])]
     if not done:
         return {"best": None, "simplest": None, "fastest": None, "sentences": ["No model could be judged."]}
-    best = done[0]
-    simplest = min((row for row in done if _equal(row, best)), key=lambda row: _place(order, row["name"]))
+    hopeful = [row for row in done if not _outdone(row, done)]
+    best = hopeful[0]
+    simplest = min((row for row in hopeful if _equal(row, best)), key=lambda row: _place(order, row["name"]))
     close = [row for row in done if row["loss"] <= best["loss"] + CLOSE * abs(best["loss"])]
     fastest = max(close, key=lambda row: row["score_per_second"])
     sentences = [
         _choice(simplest, best, Said(unit, figure)),
+        *_lucky(done[0], best),
         *_quick(fastest, simplest, Said(unit, figure)),
         *(more_labels(simplest, curves, data, figure) if figure else []),
         *_more(crossings, data, LABELS if figure else SYMBOLS),
@@ -105,6 +107,19 @@ def _equal(row: Row, best: Row) -> bool:
     if row["chosen_behind"] is None:  # it was dropped before all of the validation part was asked
         return False
     return not row["chosen_behind"]["real"] and row["loss"] <= best["loss"] + NEAR * abs(best["loss"])
+
+
+def _outdone(row: Row, others: Sequence[Row]) -> bool:
+    """Whether cross-validation, on many more examples than the validation part has, says that another one is better."""
+    costs = [one["crossed"] for one in others if one.get("crossed") is not None]
+    own = row.get("crossed")
+    return own is not None and own > (1 + NEAR) * min(costs)
+
+
+def _lucky(first: Row, best: Row) -> list[str]:
+    """Why the first on the validation part is not taken."""
+    told = f"{first['title']} comes first on the validation part by chance, as cross-validation says."
+    return [] if first is best else [told]
 
 
 def _choice(simplest: Row, best: Row, said: Said) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from chainrule.bundle import Bundle, load
 from chainrule.choose.forks import Event
 from chainrule.choose.ladder import answers, ladder
-from chainrule.choose.plan import CODECS, GIVEN, PLAN, TYPED, RacePlan, check_same, opened
+from chainrule.choose.plan import CODECS, GIVEN, PLAN, TYPED, RacePlan, check_same, has_codecs, opened
 from chainrule.choose.race import CLOCK, FOLDERS, Race
 from chainrule.choose.report import page
 from chainrule.choose.results import Compared, cost_forecasts, results
@@ -214,7 +214,7 @@ def _prepared(plan: RacePlan, folder: Path, resume: bool) -> dict[str, Prepared]
     """The data, read for the first time or as they were read before, by codec."""
     if resume and (folder / PLAN).exists():
         check_same(folder, plan)
-        return opened(folder)[1]
+        return opened(folder)[1] if has_codecs(folder) else plan.begin(folder)
     ready = plan.read()
     if (folder / PLAN).exists():  # replaced, but not before the data were read: they may be missing
         _clear(folder)

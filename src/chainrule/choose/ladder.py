@@ -8,6 +8,7 @@ from typing import Any
 
 from chainrule.codecs.registry import codec as codec_named
 from chainrule.errors import ConfigError, suggest
+from chainrule.models.readers import CountingReader
 from chainrule.models.registry import families, family
 from chainrule.tasks.base import task as task_class
 
@@ -27,6 +28,7 @@ LEARNERS = tuple(Rung(name, name, learns=True) for name in ("window", "rnn", "gr
 PROMISE = ("lstm", "gru", "gpt", "window", "rnn")  # who starts where there is no time for all
 READERS = (
     "majority",
+    "most-frequent-tag",
     "class-ngram",
     "bag",
 )  # made by counting labels, from the simplest on; others come after them
@@ -41,9 +43,15 @@ def rungs_of(codec: str, task: str | None = None) -> list[Rung]:
             Rung("unigram" if order == 1 else f"{order}-gram", "ngram", {"order": order}) for order in orders
         ]
         return [*counted, *LEARNERS]
-    readers = [one for one in families() if family(one).learner == "count" and family(one).task == task]
+    readers = [one for one in families() if task in _counted(one)]
     readers.sort(key=lambda name: READERS.index(name) if name in READERS else len(READERS))
     return [*(Rung(name, name) for name in readers), *(Rung(name, name, learns=True) for name in HEADED)]
+
+
+def _counted(name: str) -> tuple[str, ...]:
+    """The tasks a family can be made for by counting."""
+    kind = family(name)
+    return kind.tasks if issubclass(kind, CountingReader) else ()
 
 
 def ladder(codec: str, wanted: Sequence[str] = (), task: str | None = None) -> list[Rung]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -181,6 +182,16 @@ def _values(bundle: Bundle, prepared: Prepared) -> dict[str, Any] | None:
 
 def _power(bits: float) -> float:
     return float(2.0**bits) if bits < 1000 else float("inf")
+
+
+def journal(run: Path, seconds: float) -> list[list[float]]:
+    """Nats per symbol on the validation part over time, as a training wrote them down."""
+    path = run / "metrics.jsonl"
+    if not path.exists():
+        return []
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    last = max((line["step"] for line in lines), default=1)
+    return [[seconds * line["step"] / last, line["valid"]] for line in lines]
 
 
 class Peak:

@@ -58,6 +58,7 @@ class RacePlan:
     def read(self) -> list[Prepared]:
         """The data for the first time, with every codec."""
         opened = [self.open(name) for name in self.codecs] or self._suited()
+        _check_symbols(opened)
         ready = [encoded(data, learn_codecs(data)) for data in opened]
         _check_parts(ready, not self.answers)
         return ready
@@ -85,8 +86,13 @@ class RacePlan:
         return self._open([replace(one, prefers=codec) if one.name == main else one for one in roles], None)
 
     def begin(self, out: Path, ready: Sequence[Prepared] = ()) -> dict[str, Prepared]:
-        """Keep the plan and its codecs, so that all processes use the same ones; data not yet `ready` are read."""
+        """Keep the plan and its codecs, so that all processes use the same ones; data not yet `ready` are read.
+
+        The plan comes first, alone: then the folder is known for what it is, also if that is all that was written.
+        """
         ready = ready or self.read()
+        out.mkdir(parents=True, exist_ok=True)
+        sealed.write_json(out / PLAN, {"plan": asdict(self)}, indent=2)
         kept = {one.codec.name: _save(one.codecs, out / CODECS / one.codec.name) for one in ready}
         marks = {one.codec.name: one.data.fingerprint for one in ready}
         sealed.write_json(out / PLAN, {"plan": asdict(self), CODECS: kept, MARKS: marks}, indent=2)
@@ -108,6 +114,15 @@ class RacePlan:
         ]  # options may be for another of the codecs
         parts = (self.given, self.valid, self.test)
         return open_data(*parts, roles=roles, codec=codec, options=self.options, allowed=allowed)
+
+
+def _check_symbols(opened: Sequence[Dataset]) -> None:
+    """Refuse what most families of a ladder cannot read."""
+    if any(codec_named(str(one.roles[one.main].codec)).framed for one in opened):
+        raise ConfigError(
+            "The data are frames of real numbers, which compare does not read. Fit networks one by one, such as "
+            "--model lstm, gru and cnn, and evaluate each."
+        )
 
 
 Kept = Mapping[str, tuple[str, Mapping[str, Any], str]]  # role -> name, settings and fingerprint of its codec
@@ -156,6 +171,11 @@ def opened(out: Path, codec: str | None = None) -> tuple[RacePlan, dict[str, Pre
     for name, one in found.items():
         _check_data(out, one, kept.get(MARKS, {}).get(name))
     return plan, found
+
+
+def has_codecs(out: Path) -> bool:
+    """Whether a plan was begun to the end, and not interrupted before its codecs were kept."""
+    return CODECS in sealed.read_json(out / PLAN)
 
 
 def _check_data(out: Path, prepared: Prepared, mark: str | None) -> None:

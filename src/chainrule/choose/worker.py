@@ -23,7 +23,7 @@ import numpy as np
 from chainrule.bundle import Bundle, load
 from chainrule.choose import answers
 from chainrule.choose.ladder import Rung, title
-from chainrule.choose.measure import JUDGING, Choice, Peak, choice, judged
+from chainrule.choose.measure import JUDGING, Choice, Peak, choice, journal, judged
 from chainrule.choose.plan import RacePlan, chosen_on, judged_on, opened, rate
 from chainrule.choose.scored import Mixing, Reading, Scored, Scorer, write_cases
 from chainrule.choose.subsets import some
@@ -84,12 +84,19 @@ class Work:
             self.peak.reset()
             began = self.began if number == 0 else time.monotonic()
             bundle = self._learnt(rung, {})
-            loss = self._keep(rung.name, bundle, {}, time.monotonic() - began)
-            best = min(best, (loss, rung, time.monotonic() - began), key=lambda one: one[0])
+            seconds = time.monotonic() - began
+            loss = self._keep(rung.name, bundle, {"crossed": self._crossed(rung, seconds)}, seconds)
+            best = min(best, (loss, rung, seconds), key=lambda one: one[0])
         _, chosen, seconds = best
         allowed = float(self.job["curve_seconds"])
         if chosen and 2 * seconds <= allowed:  # half, a quarter … make almost one whole
             self._curve(chosen, FRACTIONS, lambda fraction: {})
+
+    def _crossed(self, rung: Rung, seconds: float) -> float | None:
+        """Its cost by cross-validation; None where there are no labels, or no time for it."""
+        if not self.plan.answers or answers.CROSSING * seconds > answers.CROSSED * self.plan.budget:
+            return None
+        return answers.crossed(lambda less: replace(self, prepared=less)._learnt(rung, {}), self.prepared)
 
     def round(self) -> None:
         """Train one model from where it stood until this round is over, and judge it."""
@@ -107,7 +114,7 @@ class Work:
         bundle = self._learnt(rung, options, run, timing)
         training = bundle.card["training"]
         facts = {
-            "progress": _journal(run, training["seconds"]),
+            "progress": journal(run, training["seconds"]),
             "unfinished": bundle.card.get(UNFINISHED),
             "round": self.job["round"],
             "epochs": training["epochs"],
@@ -338,16 +345,6 @@ def _amount(train: Part, plan: RacePlan) -> int:
 
 def _no_scores(ids: np.ndarray) -> Scored:
     raise AssertionError("answers have no scores of symbols")
-
-
-def _journal(run: Path, seconds: float) -> list[list[float]]:
-    """Nats per symbol on the validation part over time, as a training wrote them down."""
-    path = run / "metrics.jsonl"
-    if not path.exists():
-        return []
-    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    last = max((line["step"] for line in lines), default=1)
-    return [[seconds * line["step"] / last, line["valid"]] for line in lines]
 
 
 def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from chainrule.errors import ConfigError
 
 if TYPE_CHECKING:
     from chainrule.bundle import Bundle
+    from chainrule.use.against import PairedEvaluation
     from chainrule.use.evaluate import Evaluation
 
 Model = Annotated[
@@ -29,6 +30,14 @@ Labelled = Annotated[
 Label = Annotated[
     str | None,
     typer.Option("--label", metavar="COLUMN", help="The column of labels, if it has another name."),
+]
+SecondColumn = Annotated[
+    str | None,
+    typer.Option("--pair", metavar="COLUMN", help="The column of second texts, if it has another name."),
+]
+Against = Annotated[
+    Path | None,
+    typer.Option("--against", metavar="MODEL", help="Another model on the same data: is one better?"),
 ]
 Hypotheses = Annotated[
     str | None,
@@ -45,10 +54,12 @@ def evaluate(
     model: Model = None,
     data: Labelled = None,
     label: Label = None,
+    pair: SecondColumn = None,
     source: Source = None,
     target: Target = None,
     hypotheses: Hypotheses = None,
     references: References = None,
+    against: Against = None,
     int8: Int8 = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -58,15 +69,31 @@ def evaluate(
 
     Labels: accuracy, macro-F1, log-loss and calibration, by class and all together. Answers to questions: exact match
     and F1, of all and of those with and without an answer. Translations: BLEU, chrF and TER with sacrebleu's signature,
-    ROUGE, word and character error rate, perplexity; also of texts that any other system wrote.
+    ROUGE, word and character error rate, perplexity; also of texts that any other system wrote. --against tells the
+    difference to another model.
     """
+    output, reading = Printer(json, quiet, verbose), typed(context) | ({} if pair is None else {"pair": pair})
     if hypotheses is not None or references is not None:
         found = _texts(model, hypotheses, references)
     elif model is None:
         raise ConfigError("Give a MODEL and DATA, or --hypotheses and --references.")
+    elif against is not None:
+        both = _both(model, against, int8, data or [], label, reading)
+        told = {"models": [str(model), str(against)]}
+        return output.result(told | both.to_dict(), compared(both, str(model), str(against)))
     else:
-        found = _model(loaded(model, int8), data or [], label, source, target, typed(context))
-    Printer(json, quiet, verbose).result(found.to_dict(), describe(found))
+        found = _model(loaded(model, int8), data or [], label, source, target, reading)
+    output.result(found.to_dict(), describe(found))
+
+
+def _both(
+    model: Path, against: Path, int8: bool, data: list[str], label: str | None, reading: dict[str, Any]
+) -> PairedEvaluation:
+    from chainrule.use.against import evaluate_against
+
+    return evaluate_against(
+        loaded(model, int8), loaded(against, int8), sources(_named(data)), label, **reading
+    )
 
 
 def _texts(model: Path | None, hypotheses: str | None, references: str | None) -> Evaluation:
@@ -96,11 +123,25 @@ def _model(
         raise ConfigError(
             f"--source and --target are for translations, and the task is {bundle.task.name!r}."
         )
+    return evaluate(bundle, sources(_named(data)), label, **reading)
+
+
+def _named(data: list[str]) -> list[str]:
     if not data:
-        raise ConfigError(
-            "Give DATA to evaluate the model on: data with right answers, of any kind fit reads."
-        )
-    return evaluate(bundle, sources(data), label, **reading)
+        raise ConfigError("Give DATA to evaluate the model on: with right answers, of any kind fit reads.")
+    return data
+
+
+def compared(both: PairedEvaluation, first: str, second: str) -> str:
+    """Two models side by side for people."""
+    rows = []
+    for name, one in both.differences.items():
+        own = [number(found.figures[name]) for found in (both.first, both.second)]
+        ends = f"{number(one.low)} to {number(one.high)}"
+        rows.append([name.replace("_", " "), *own, number(one.value), ends, "yes" if one.real else "no"])
+    head = ["", first, second, "difference", "95 % interval", "significant"]
+    notes = dict.fromkeys([*both.first.notes, *both.second.notes])
+    return "\n\n".join([table(head, rows), *(f"{note}." for note in notes)])
 
 
 def describe(found: Evaluation) -> str:
@@ -109,9 +150,7 @@ def describe(found: Evaluation) -> str:
         [name.replace("_", " "), number(value), _ends(found, name)] for name, value in found.figures.items()
     ]
     parts = [table(["", "figure", "95 % interval"], figures)]
-    return "\n\n".join(
-        [*parts, *map(tabled, found.judged.tables()), *(f"{note}." for note in found.judged.notes)]
-    )
+    return "\n\n".join([*parts, *map(tabled, found.judged.tables()), *(f"{note}." for note in found.notes)])
 
 
 def _ends(found: Evaluation, name: str) -> str:

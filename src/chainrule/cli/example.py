@@ -31,7 +31,7 @@ def example(
 ) -> None:
     """Write a small example data set.
 
-    Weather, visits to a shop, DNA, temperatures or text, each with a pattern to learn.
+    Weather, visits to a shop, DNA, temperatures, a sensor or text, each with a pattern to learn.
     """
     from chainrule.data.examples import EXAMPLES
 
@@ -73,6 +73,9 @@ def _check_free(file: Path, force: bool) -> None:
 
 def _next(name: str, file: Path) -> str:
     """A command that uses it."""
-    from chainrule.data.examples import OPTIONS
+    from chainrule.data.examples import LABELS, OPTIONS
 
+    if name in LABELS:
+        words = [*OPTIONS[name], "--label", LABELS[name], "-o", LABELS[name]]
+        return shlex.join(["chainrule", "fit", str(file), *words])
     return shlex.join(["chainrule", "compare", str(file), *OPTIONS[name]])

@@ -64,6 +64,13 @@ ValidSource = Annotated[str | None, typer.Option("--valid-source", metavar="FILE
 ValidTarget = Annotated[str | None, typer.Option("--valid-target", metavar="FILE", help="Its translations.")]
 TestSource = Annotated[str | None, typer.Option("--test-source", metavar="FILE", help="To test on.")]
 TestTarget = Annotated[str | None, typer.Option("--test-target", metavar="FILE", help="Its translations.")]
+MultiLabel = Annotated[
+    bool,
+    typer.Option(
+        "--multi-label",
+        help="An example may have several labels, or none: a cell such as a,b (--separator), or a list.",
+    ),
+]
 Old = Annotated[
     str | None,
     typer.Option(
@@ -111,18 +118,26 @@ def _groups(told: Mapping[str, str]) -> Groups:
 
     if "init_from" not in told:
         task = _task(told)
-        return of_fit(told.get("model") or usual_model(task), task, told.get("codec"))
+        return of_fit(told.get("model") or usual_model(task, _framed(told)), task, told.get("codec"))
     from chainrule.saved import read_config
 
     found = read_config(Path(told["init_from"]))
     return of_fit(found["family"], _task(told) or found["task"]["name"])
 
 
+def _framed(told: Mapping[str, str]) -> bool:
+    """Whether the codec that is named reads frames."""
+    from chainrule.codecs.registry import codec, codecs
+
+    name = told.get("codec")
+    return name in codecs() and codec(str(name)).framed
+
+
 def _task(told: Mapping[str, Any], source: str | list[Path] | None = None) -> str | None:
     """What was named, or what the columns are for."""
     from chainrule.train.guess import guessed_task
 
-    task = told.get("task")
+    task = _named_task(told.get("task"), bool(told.get("multi_label")))
     return task_named(task) if task else guessed_task(told, source)
 
 
@@ -145,6 +160,7 @@ def fit(
     valid_target: ValidTarget = None,
     test_source: TestSource = None,
     test_target: TestTarget = None,
+    multi_label: MultiLabel = False,
     codec: Codec = None,
     codec_from: CodecFrom = None,
     valid: Valid = None,
@@ -170,7 +186,7 @@ def fit(
     from chainrule.train.fit import ask
 
     output = Printer(json, quiet, verbose)
-    told = (model, task, codec, codec_from, label, valid, test, init_from, old)
+    told = (model, _named_task(task, multi_label), codec, codec_from, label, valid, test, init_from, old)
     own = {name: str(one) for name, one in zip(OWN, told, strict=True) if one is not None}
     files = parallel(train or [], (source, target), (valid_source, valid_target), (test_source, test_target))
     own = files.settings | own
@@ -184,6 +200,13 @@ def fit(
             raise ConfigError("--each trains several models from scratch: leave out --resume and --from.")
         return _fit_each(files.data, out, each, options, output)
     _fit(files.data, out, options | files.parts | {"resume": resume}, force, output, began)
+
+
+def _named_task(task: str | None, multi_label: bool) -> str | None:
+    """What was named by either flag."""
+    from chainrule.train.guess import several
+
+    return several(task, multi_label)
 
 
 def _settled(
@@ -205,13 +228,16 @@ def _with_task(given: dict[str, Any], output: Printer, train: list[str]) -> dict
     """With the task that was guessed, which is said, and the usual family for it."""
     from chainrule.tasks.base import task as task_class
     from chainrule.train.fit import usual_model
+    from chainrule.train.guess import framed
 
-    task = _task(given, None if "-" in train else [Path(one) for one in train])
+    source = [Path(one) for one in train]
+    task = _task(given, None if "-" in train else source)
     if task and "task" not in given:
         kind = "sources" if task_class(task).source else "labels"
         kind = "numbers" if task_class(task).answers_numbers else kind
         output.note(f"task: {task}, because there is a column of {kind}")
-    return {"model": usual_model(task), **given} | ({"task": task} if task else {})
+    usual = "" if "model" in given else usual_model(task, framed(given, source, given.get("codec")))
+    return {"model": usual, **given} | ({"task": task} if task else {})
 
 
 def _fit(

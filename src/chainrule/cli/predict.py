@@ -33,6 +33,14 @@ Passage = Annotated[
 ]
 
 
+Pair = Annotated[
+    str | None,
+    typer.Option(
+        "--pair", metavar="TEXT", help="The second text of a pair; with --file, the column of second texts."
+    ),
+]
+
+
 def predict(
     context: typer.Context,
     model: Saved,
@@ -42,6 +50,7 @@ def predict(
     file: Annotated[
         str | None, typer.Option("--file", "-f", help="Data to predict, of any kind fit reads.")
     ] = None,
+    pair: Pair = None,
     question: Question = None,
     passage: Passage = None,
     top: Top = None,
@@ -71,11 +80,12 @@ def predict(
 
         return _shown(answer(bundle, question, passage, top), output)
     if texts:
-        found = predict(bundle, texts, top)
+        found = predict(bundle, texts, None if pair is None else [pair] * len(texts), top)
         return _shown(found[0], output) if len(found) == 1 else _lines(found, output)
-    if file is None and not reading and id is None:
+    if file is None and not reading and id is None and pair is None:
         named("-")
         return _lines(predict_lines(bundle, sys.stdin.buffer, top), output, waiting=True)
+    reading |= {} if pair is None else {"pair": pair}
     _lines(predict_each(bundle, named(file or "-"), id=id, top=top, **reading), output)
 
 

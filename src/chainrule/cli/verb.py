@@ -71,8 +71,8 @@ class Verb(TyperCommand):
         for word, following in zip(words, [*words[1:], None], strict=False):
             name, equals, value = word.partition("=")
             param = options.get(name) or options.get(called_here(name, options) or "")
-            if name.startswith("-") and param is not None and not param.is_flag and (equals or following):
-                asked[param.name] = value if equals else str(following)
+            if name.startswith("-") and param is not None and (param.is_flag or equals or following):
+                asked[param.name] = "yes" if param.is_flag else value if equals else str(following)
         return asked
 
     def format_options(self, ctx: Any, formatter: Any) -> None:

@@ -182,12 +182,19 @@ class Codec(ABC):
     )
     spells: ClassVar[bool] = True  # symbols spell text, so that bits can be told per byte
     glue: ClassVar[str] = ""  # what `decode` puts between two symbols
+    one_symbol: ClassVar[bool] = False  # a sequence is one answer, whatever is in it
+    framed: ClassVar[bool] = False  # a symbol is a frame, a vector of real numbers
     bins: Bins | None = None  # of numbers, where each bin begins and what value stands for it
 
     @property
     @abstractmethod
     def size(self) -> int:
         """How many ids there are, special ones included."""
+
+    @property
+    def features(self) -> int:
+        """How many numbers a frame has; 0: symbols are no frames."""
+        return 0
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -245,9 +252,11 @@ class Codec(ABC):
         """
         return self
 
-    @final
     def spellings(self, letters: int, first: int = 0) -> np.ndarray:
-        """How the symbols from id `first` on are spelled, (V - first, letters) int16, by the letters of `symbols`."""
+        """How the symbols from id `first` on are spelled, (V - first, letters) int16, by the letters of `symbols`.
+
+        A frame is spelled by its numbers.
+        """
         words = [self.spelling(number) for number in range(max(first, FIRST), self.size)]
         return np.concatenate([spelled_specials(letters)[first:], spelled(words, letters)])
 

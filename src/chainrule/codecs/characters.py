@@ -105,8 +105,11 @@ class Characters(Listing):
     def _table(self) -> np.ndarray:
         """(POINTS,) int32: the id of every code point."""
         table = np.full(POINTS, UNK, np.int32)
-        points = [ord(symbol.decode()) for symbol in self.vocabulary.symbols]
-        table[points] = np.arange(FIRST, self.size)
+        symbols = [symbol.decode() for symbol in self.vocabulary.symbols]
+        odd = next((one for one in symbols if len(one) != 1), None)
+        if odd is not None:
+            raise CodecError(f"{odd!r} is listed as a character and is none: copy or save the model again.")
+        table[[ord(one) for one in symbols]] = np.arange(FIRST, self.size)
         return table
 
     def encode(self, texts: Texts) -> Encoded:

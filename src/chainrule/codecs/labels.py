@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -29,13 +29,14 @@ class Labels(Listing):
 
     Config = LabelsConfig
     spells = False
+    one_symbol = True
 
     @classmethod
     def learn(cls, blocks: Blocks, config: CodecConfig) -> Self:
         assert isinstance(config, VocabularyConfig)
         counts = Counter(label.strip() for texts in blocks() for label in texts)
         kept = [label for label, count in counts.most_common(config.vocab) if count >= config.min_count]
-        return cls(config, Vocabulary(tuple(sorted(kept, key=_order)), len(kept) < len(counts)))
+        return cls(config, Vocabulary(tuple(in_order(kept)), len(kept) < len(counts)))
 
     def encode(self, texts: Texts) -> Encoded:
         if not (texts.opens and texts.closes):
@@ -69,6 +70,11 @@ class Labels(Listing):
 
     def decode(self, ids: Sequence[int] | np.ndarray) -> str:
         return ", ".join(self.tokens(readable(ids)))
+
+
+def in_order(labels: Iterable[bytes]) -> list[bytes]:
+    """Numbers by value, then others by their letters."""
+    return sorted(labels, key=_order)
 
 
 def _order(label: bytes) -> tuple[int, float, bytes]:

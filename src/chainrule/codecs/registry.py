@@ -9,12 +9,21 @@ BUILT_IN: dict[str, tuple[str, str]] = {
     "bytes": ("chainrule.codecs.bytes", "byte-level: every byte is a token; reads any file"),
     "characters": ("chainrule.codecs.characters", "character-level: every Unicode code point is a token"),
     "events": ("chainrule.codecs.events", "categorical: every value of a table's column is a token"),
+    "frames": ("chainrule.codecs.frames", "frames: every token is a vector of real numbers; sensors"),
     "labels": ("chainrule.codecs.labels", "labels: every cell is one token; for answers of classification"),
+    "label-sets": (
+        "chainrule.codecs.label_sets",
+        "label sets: every cell is some labels, or none; for answers of multi-label classification",
+    ),
     "numbers": ("chainrule.codecs.numbers", "quantised real numbers: every value is the bin it falls into"),
     "subwords": ("chainrule.codecs.subwords", "sub-word tokenizer learnt from the data: BPE or unigram"),
     "huggingface": (
         "chainrule.codecs.huggingface",
         "tokenizer of a Hugging Face model; made by chainrule import hf",
+    ),
+    "tags": (
+        "chainrule.codecs.tags",
+        "tags: one token for every word of another column; for answers of tagging",
     ),
     "values": ("chainrule.codecs.values", "numbers, each kept exactly; for answers of regression"),
     "words": ("chainrule.codecs.words", "word-level: split at white space, or also at punctuation"),

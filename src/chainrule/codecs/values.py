@@ -36,6 +36,7 @@ class Values(Codec):
     """One number for every sequence: the 64 bits of its float, in four ids."""
 
     spells = False
+    one_symbol = True
 
     def __init__(self, config: CodecConfig, spread: Spread) -> None:
         self.config, self.spread = config, spread
@@ -90,6 +91,8 @@ class Values(Codec):
             count, *others = (float(str(facts[name])) for name in Spread.__dataclass_fields__)
         except (KeyError, ValueError) as error:
             raise CodecError(f"{folder / FACTS} is damaged ({error}): save the model again.") from error
+        if not np.isfinite([count, *others]).all() or others[1] <= 0:
+            raise CodecError(f"{folder / FACTS} is damaged: {dict(facts)}. Copy or save the model again.")
         return cls(config, Spread(int(count), *others))
 
 

@@ -16,6 +16,7 @@ from typing import Self
 from chainrule.codecs.base import Blocks, Codec, Texts
 from chainrule.codecs.choose import Choice
 from chainrule.codecs.registry import codec as codec_named
+from chainrule.data.frames import are_frames, frames_table
 from chainrule.data.given import from_python
 from chainrule.data.labelled_text import is_labelled_text, labelled_text
 from chainrule.data.roles import Request, Role
@@ -33,10 +34,12 @@ from chainrule.data.rows import (
 from chainrule.data.sources import Given, ReadConfig, Source, read
 from chainrule.data.splits import Division, divide, divide_rows
 from chainrule.data.squad import ID, PASSAGE, is_questions, questions
+from chainrule.data.tagged import is_tagged, tagged
 from chainrule.errors import ConfigError, DataError
 
 Data = Given | Mapping[str, Given]  # one source for all roles, or one for each of them
 ByRole = Mapping[str, Blocks]  # the sequences of every role, to be read again and again
+MADE = ("group", "sort", "where", "format", "decimal", "thousands", "encoding")  # what rows were made by
 
 
 class Columns(ABC):
@@ -56,6 +59,11 @@ class Columns(ABC):
     @abstractmethod
     def notes(self) -> tuple[str, ...]:
         """What was decided for the user while the files were looked at."""
+
+    @property
+    @abstractmethod
+    def remarks(self) -> tuple[str, ...]:
+        """Those of the notes that tell what of the data was left out."""
 
     @property
     @abstractmethod
@@ -89,6 +97,8 @@ class Columns(ABC):
 
 def opened(given: Data, asked: Request) -> Columns:
     """Open what a user named, for the roles that are asked for."""
+    if are_frames(given, asked):
+        return _frames(given, asked)
     given = from_python(given)
     if isinstance(given, Mapping) and sorted(given) != sorted(asked.names):
         raise ConfigError(
@@ -126,6 +136,10 @@ class OneColumn(Columns):
     @property
     def notes(self) -> tuple[str, ...]:
         return self.source.notes
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        return self.source.remarks
 
     @property
     def fingerprint(self) -> str:
@@ -209,6 +223,8 @@ class SeveralColumns(Columns):
     members: tuple[Member, ...]
     empty: tuple[str, ...]  # roles whose cells may be blank
     whole_role: str | None = None  # rows that have the same here stay together when parts are divided
+    chosen: Choice | None = None  # the codec of the main role, where the data themselves say it
+    asked: ReadConfig | None = None  # how the data were read to make these rows of them
 
     @property
     def name(self) -> str:
@@ -216,11 +232,15 @@ class SeveralColumns(Columns):
 
     @property
     def config(self) -> ReadConfig:
-        return self.members[0].source.config
+        return self.asked or self.members[0].source.config
 
     @property
     def notes(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(note for member in self.members for note in member.source.notes))
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(note for member in self.members for note in member.source.remarks))
 
     @cached_property
     def fingerprint(self) -> str:
@@ -253,7 +273,7 @@ class SeveralColumns(Columns):
         return any(member.source.table for member in self.members if role in member.roles)
 
     def choice(self, role: str) -> Choice | None:
-        return None
+        return self.chosen if role == main_of(self.roles) else None
 
     def suited(self, roles: Mapping[str, Role]) -> Self:
         return replace(self, members=tuple(member.suited(roles) for member in self.members))
@@ -281,11 +301,21 @@ def _several_columns(given: Data, asked: Request) -> SeveralColumns:
             )
     if is_questions(asked.names):
         return _questions(given, asked)
+    if is_tagged(asked.names):
+        return _tagged(given, asked)
     if not isinstance(given, Mapping) and sorted(asked.names) == sorted((TEXT, LABEL)):
         source = read(given, asked.reading)
         given = labelled_text(source) if is_labelled_text(source) else given
     members = _parallel(given, asked) if isinstance(given, Mapping) else (_table(given, asked),)
     return SeveralColumns(members, tuple(role.name for role in asked.roles if role.empty))
+
+
+def _frames(given: Data, asked: Request) -> SeveralColumns:
+    """Sequences of frames, each a row, whatever held them."""
+    source, chosen = frames_table(given, asked)
+    empty = tuple(role.name for role in asked.roles if role.empty)
+    rows = replace(asked, options={key: one for key, one in asked.options.items() if key not in MADE})
+    return SeveralColumns((_table(source, rows),), empty, chosen=chosen, asked=asked.reading)
 
 
 def _questions(given: Data, asked: Request) -> SeveralColumns:
@@ -296,6 +326,16 @@ def _questions(given: Data, asked: Request) -> SeveralColumns:
     source = questions(given, asked.reading, named)
     empty = tuple(role.name for role in asked.roles if role.empty)
     return SeveralColumns((_table(source, asked),), empty, PASSAGE)
+
+
+def _tagged(given: Data, asked: Request) -> SeveralColumns:
+    """Words and their tags."""
+    if isinstance(given, Mapping):
+        raise DataError("Words and tags stand in one file: give a table with both, CoNLL columns or CoNLL-U.")
+    named = {role.name: role.column if role.name == ID else asked.column(role) for role in asked.roles}
+    source = tagged(given, asked.reading, named)
+    empty = tuple(role.name for role in asked.roles if role.empty)
+    return SeveralColumns((_table(source, asked),), empty)
 
 
 def _parallel(given: Mapping[str, Given], asked: Request) -> tuple[Member, ...]:

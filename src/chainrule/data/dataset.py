@@ -12,7 +12,6 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
 from typing import Any
 
 from chainrule.codecs.base import Blocks, Codec, Texts
@@ -47,6 +46,10 @@ class Dataset:
     def main(self) -> str:
         """The main role: `text`, or the first one."""
         return main_of(self.roles)
+
+    def alike(self, role: str) -> list[str]:
+        """This role, and those that are read by the same codec."""
+        return [name for name, one in self.roles.items() if role in (name, one.like)]
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -104,15 +107,31 @@ def _roles(given: Data, roles: Sequence[Role]) -> Sequence[Role]:
 def _choices(source: Columns, asked: Request) -> dict[str, Choice]:
     """For roles without a given codec, the one that suits the beginning of the data."""
     left = [role for role, codec in asked.asked.items() if codec is None]
-    known = {role: choice for role in left if (choice := _implied(role, asked) or source.choice(role))}
+    fixed = {role.name: role.otherwise for role in asked.roles if role.otherwise}
+    known = {
+        role: choice
+        for role in left
+        if (choice := _implied(role, asked) or _fixed(fixed.get(role)) or source.choice(role))
+    }
     sample = source.sample() if len(known) < len(left) else {}
     alone = len(asked.roles) == 1  # beside a label or a translation, a text that comes again is still a text
-    return {
+    found = {
         role.name: known.get(role.name)
         or _preferred(choose(sample[role.name], table=alone and source.is_table(role.name)), role.prefers)
         for role in asked.roles
-        if role.name in left
+        if role.name in left and not role.like
     }
+    alike = {
+        role.name: replace(found[role.like], reason=f"that of {role.like}")
+        for role in asked.roles
+        if role.like in found
+    }
+    return found | alike
+
+
+def _fixed(name: str | None) -> Choice | None:
+    """What a task reads its words with."""
+    return Choice(name, "words are taken as they are given") if name else None
 
 
 def _preferred(choice: Choice, name: str | None) -> Choice:
@@ -201,20 +220,24 @@ class Prepared:
         blocks = self.data.source.whole()
         whole = _part(self.codecs, blocks, "everything", self.data.fingerprint)
         if self.words:
-            whole = _spelled(whole, blocks, self.words)
+            whole = _spelled(whole, blocks, self.words, self._read)
         return replace(self, train=whole, valid=None, test=None)
 
     def spelled_out(self) -> Prepared:
         """For models that read letters: words outside the vocabulary have ids, too, behind those of the codec."""
         parts = [(self.train, self.data.train), (self.valid, self.data.valid), (self.test, self.data.test)]
-        role = main_of(self.codecs)
-        every = [blocks[role] for _, blocks in parts if blocks]
+        every = [_together(blocks, self._read) for _, blocks in parts if blocks]
         words = self.codec.knowing(lambda: (texts for blocks in every for texts in blocks()))
         train, valid, test = (
-            _spelled(one, blocks, words) if one and blocks else None for one, blocks in parts
+            _spelled(one, blocks, words, self._read) if one and blocks else None for one, blocks in parts
         )
         assert train is not None
         return replace(self, train=train, valid=valid, test=test, words=words)
+
+    @property
+    def _read(self) -> list[str]:
+        """The roles that a body reads."""
+        return self.data.alike(main_of(self.codecs))
 
     @property
     def _held(self) -> str:
@@ -251,7 +274,7 @@ def read_part(
     options: Mapping[str, Any] | None = None,
 ) -> Part:
     """All of the data as ids of codecs that exist already, to judge a model on; `options` are those of reading."""
-    return encoded_part(codecs, read_blocks(given, codecs, roles=roles, options=options))
+    return encoded_part(codecs, read_columns(given, codecs, roles=roles, options=options).whole())
 
 
 def encoded_part(codecs: Mapping[str, Codec], blocks: ByRole) -> Part:
@@ -259,18 +282,17 @@ def encoded_part(codecs: Mapping[str, Codec], blocks: ByRole) -> Part:
     return Part({role: encode(codecs[role], one) for role, one in blocks.items()})
 
 
-def read_blocks(
+def read_columns(
     given: Data,
     codecs: Mapping[str, Codec],
     *,
     roles: Sequence[Role] = (),
     options: Mapping[str, Any] | None = None,
-) -> ByRole:
-    """All of the data by role, read for codecs that exist already."""
+) -> Columns:
+    """The data by role, opened for codecs that exist already."""
     named = [replace(role, codec=codecs[role.name].name, settings={}) for role in roles or map(Role, codecs)]
     asked = Request.of(named, None, options or {}, ())
-    source = opened(given, asked).suited({role.name: role for role in asked.roles})
-    return source.whole()
+    return opened(given, asked).suited({role.name: role for role in asked.roles})
 
 
 def read_rows(given: Data, roles: Sequence[Role], options: Mapping[str, Any]) -> Iterator[Rows]:
@@ -283,12 +305,12 @@ def read_rows(given: Data, roles: Sequence[Role], options: Mapping[str, Any]) ->
 
 
 def learn_codecs(data: Dataset) -> dict[str, Codec]:
-    """The codec of every role, learnt from the training part; roles that share one learn it together."""
-    owners = {name: _owner(data.roles, role) for name, role in data.roles.items()}
-    groups = {
-        owner: [data.train[name] for name in owners if owners[name] == owner] for owner in owners.values()
+    """The codec of every role, learnt from the training part; one for several roles from all of them."""
+    owners = {name: role.like or _owner(data.roles, role) for name, role in data.roles.items()}
+    groups = {owner: [name for name in owners if owners[name] == owner] for owner in owners.values()}
+    codecs = {
+        owner: _learnt(_together(data.train, names), data.roles[owner]) for owner, names in groups.items()
     }
-    codecs = {owner: _learnt(one_by_one(blocks), data.roles[owner]) for owner, blocks in groups.items()}
     return {name: codecs[owner] for name, owner in owners.items()}
 
 
@@ -299,9 +321,9 @@ def _owner(roles: Mapping[str, Role], role: Role) -> str:
     return other.name if other and alike and codec_named(str(role.codec)).shareable else role.name
 
 
-def one_by_one(columns: Sequence[Blocks]) -> Blocks:
-    """The sequences of several columns, one column after another."""
-    return columns[0] if len(columns) == 1 else lambda: chain.from_iterable(one() for one in columns)
+def _together(parts: ByRole, roles: Sequence[str]) -> Blocks:
+    """The sequences of several roles, one role after another."""
+    return lambda: (texts for role in roles for texts in parts[role]())
 
 
 def _learnt(blocks: Blocks, role: Role) -> Codec:
@@ -328,10 +350,10 @@ def _corpus(codec: Codec, blocks: Blocks, part: str, role: str, data: str) -> Co
     return encode(codec, watched(blocks, f"encoding {what}"), f"{data} {what}")
 
 
-def _spelled(part: Part, blocks: ByRole, words: Codec) -> Part:
-    """A part whose main role is encoded again, by a codec that knows all words; what was unknown stays counted."""
-    role = main_of(part)
-    return Part({**part, role: replace(encode(words, blocks[role]), unknown=part[role].unknown)})
+def _spelled(part: Part, blocks: ByRole, words: Codec, roles: Sequence[str]) -> Part:
+    """A part with some roles encoded again, by a codec that knows all words; what was unknown stays counted."""
+    again = {role: replace(encode(words, blocks[role]), unknown=part[role].unknown) for role in roles}
+    return Part({**part, **again})
 
 
 def watched(blocks: Blocks, title: str) -> Blocks:

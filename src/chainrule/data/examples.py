@@ -1,7 +1,8 @@
 """Tiny data to try things with, one kind each, made by a few lines of code: the same on every machine.
 
-Each has something to find: weather has seasons, visitors have habits, genes have a period and a signal before them, and
-temperatures have days. `text` is the documentation that ships inside every Python, so it is that of your version.
+Each has something to find: weather has seasons, visitors have habits, genes have a period and a signal before them,
+temperatures have days, and a hand that stirs has a direction. `text` is the documentation that ships inside every
+Python, so it is that of your version.
 """
 
 from __future__ import annotations
@@ -17,12 +18,14 @@ from chainrule.errors import ConfigError, suggest
 SEED = 1
 DAYS, HOURS = 7305, 4800  # of weather, twenty years; of temperature, two hundred days
 USERS, GENES = 300, 600
+SESSIONS, LONGEST = 400, 32  # of sensors, and moments of a session
 
 EXAMPLES: Mapping[str, str] = {
     "weather": "one state a day for twenty years: sun, cloud, rain or snow (CSV: date, state)",
     "visits": "pages that visitors of a shop looked at (CSV: user, time, page)",
     "dna": "stretches of DNA, one a line, with a signal, a start and a period of three (letters)",
     "numbers": "temperature of every hour for two hundred days (CSV: time, value)",
+    "sensors": "a sensor on a hand that stirs, 20 times a second (CSV: session, time, x, y, z, motion, turns)",
     "text": "paragraphs of Python's own documentation, one a line (text)",
 }
 # How the commands that read data are told what is in the file.
@@ -31,8 +34,11 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "visits": ("--column", "page", "--group", "user", "--sort", "time"),
     "dna": (),
     "numbers": ("--column", "value"),
+    "sensors": ("--column", "x,y,z", "--group", "session", "--sort", "time"),
     "text": (),
 }
+# What is to be predicted, where it is not what comes next.
+LABELS: Mapping[str, str] = {"sensors": "motion"}
 
 
 def example(name: str) -> tuple[str, str]:
@@ -144,6 +150,23 @@ def _numbers(random: Random) -> Iterator[str]:
         yield f"{time:%Y-%m-%dT%H:%M},{14 + day + drift + _noise(random, 0.4):.1f}"
 
 
+def _sensors(random: Random) -> Iterator[str]:
+    """Circles to the left or right, faster and faster or slower and slower: every single moment looks the same."""
+    yield "session,time,x,y,z,motion,turns"
+    for session in range(SESSIONS):
+        way, faster = 1 - 2 * (session % 2), session // 2 % 2 == 1
+        motion = f"{'left' if way > 0 else 'right'}-{'faster' if faster else 'slower'}"
+        count = LONGEST - int(random.random() * 12)
+        turns, phase = 1.5 + random.random(), random.random()
+        for at in range(count):
+            part = at / count if faster else 1 - at / count
+            angle = 2 * math.pi * (phase + (way if faster else -way) * turns * (part + part**2) / 2)
+            x, y, z = math.cos(angle), math.sin(angle), 9.8
+            cells = [f"{one + _noise(random, 0.2):.2f}" for one in (x, y, z)]
+            cells[2] = "" if random.random() < 0.02 else cells[2]
+            yield f"{session:03},{at / 20:.2f},{','.join(cells)},{motion},{turns:.2f}"
+
+
 def _noise(random: Random, deviation: float) -> float:
     """About normal: a sum of twelve even numbers has the deviation 1."""
     return deviation * (sum(random.random() for _ in range(12)) - 6)
@@ -187,5 +210,6 @@ _MAKERS: Mapping[str, tuple[str, Callable[[Random], Iterator[str]]]] = {
     "visits": ("visits.csv", _visits),
     "dna": ("dna.txt", _dna),
     "numbers": ("numbers.csv", _numbers),
+    "sensors": ("sensors.csv", _sensors),
     "text": ("text.txt", _text),
 }

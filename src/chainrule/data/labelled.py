@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
+from typing import final
 
 import numpy as np
 
@@ -22,15 +24,19 @@ FRAME = 2  # BOS and EOS
 class Windows:
     """What is read of sequences: each whole or, if it is too long, as overlapping parts of it in order."""
 
-    rows: np.ndarray  # (windows,) which sequence
+    rows: np.ndarray  # (windows,) which sequence, ascending
     offsets: np.ndarray  # (windows,) how many of its symbols come before
     sizes: np.ndarray  # (windows,) with BOS and EOS
 
     @classmethod
     def over(cls, lengths: np.ndarray, longest: int | None) -> Windows:
         """All of sequences of so many symbols; a window holds `longest` ids, BOS and EOS of its own included."""
-        held = np.minimum(lengths, room(longest)) if longest else lengths
-        step = max(1, held.max(initial=1) * (OVERLAP - 1) // OVERLAP)
+        return cls.holding(lengths, np.minimum(lengths, room(longest)) if longest else lengths)
+
+    @classmethod
+    def holding(cls, lengths: np.ndarray, held: np.ndarray) -> Windows:
+        """Windows of `held` (N,) symbols of each sequence."""
+        step = np.maximum(1, held * (OVERLAP - 1) // OVERLAP)
         counts = 1 + -((held - lengths) // step)  # of each sequence
         rows = np.repeat(np.arange(len(lengths)), counts)
         place = np.arange(len(rows)) - np.repeat(
@@ -49,10 +55,69 @@ def room(longest: int) -> int:
     return longest - FRAME
 
 
-class LabelledBatches:
-    """Sequences of similar length side by side, in another order every epoch; of a longer one a window, drawn
+class WindowedBatches(ABC):
+    """Examples of similar length side by side, in another order every epoch; of a longer one a window, drawn
     every time.
     """
+
+    def __init__(
+        self,
+        rows: np.ndarray,
+        sizes: np.ndarray,
+        answers: np.ndarray,
+        size: int,
+        seed: int,
+        extra: Mapping[str, np.ndarray] | None,
+    ) -> None:
+        """Of every window (windows,) whose it is, ascending, and how long; `size` examples are a batch."""
+        self.of, self.window_sizes, self.answers, self.rows, self.seed = rows, sizes, answers, size, seed
+        self.extra = extra or {}  # more about each answer, by name
+        self.firsts = np.searchsorted(rows, np.arange(len(answers) + 1))  # the first window of each example
+        self.groups = lru_cache(maxsize=2)(self._groups)
+
+    @abstractmethod
+    def tokens(self, some: np.ndarray) -> tuple[np.ndarray, Mapping[str, np.ndarray]]:
+        """What is read in these windows (B, T), and what beside it, by name."""
+
+    @final
+    def __len__(self) -> int:
+        return max(1, -(-len(self.answers) // self.rows))
+
+    @final
+    def batch(self, epoch: int, number: int) -> Batch:
+        return self.at(self.drawn(epoch, number))
+
+    @final
+    def drawn(self, epoch: int, number: int) -> np.ndarray:
+        """The windows (B,) of a batch, one of each example."""
+        rows = self.groups(epoch)[number]
+        random = np.random.default_rng([self.seed, epoch, number])
+        found: np.ndarray = self.firsts[rows] + random.integers(
+            0, (self.firsts[rows + 1] - self.firsts[rows])
+        )
+        return found
+
+    @final
+    def at(self, some: np.ndarray) -> Batch:
+        """These windows, and the answers to what they are of."""
+        rows = self.of[some]
+        tokens, more = self.tokens(some)
+        own = {name: values[rows] for name, values in self.extra.items()}
+        return Batch(tokens, self.answers[rows], extra={**own, **more})
+
+    @final
+    def _groups(self, epoch: int) -> list[np.ndarray]:
+        """The examples of every batch of an epoch."""
+        random = np.random.default_rng([self.seed, epoch])
+        order, sizes = random.permutation(len(self.answers)), self.window_sizes[self.firsts[:-1]]
+        pools = [order[at : at + POOL * self.rows] for at in range(0, len(order), POOL * self.rows)]
+        order = np.concatenate([pool[np.argsort(sizes[pool], kind="stable")] for pool in pools])
+        groups = [order[at : at + self.rows] for at in range(0, len(order), self.rows)]
+        return [groups[at] for at in random.permutation(len(groups))]
+
+
+class LabelledBatches(WindowedBatches):
+    """Sequences, each with an answer."""
 
     def __init__(
         self,
@@ -63,47 +128,18 @@ class LabelledBatches:
         seed: int = 0,
         extra: Mapping[str, np.ndarray] | None = None,
     ) -> None:
-        self.corpus, self.answers, self.rows, self.seed = corpus, answers, rows, seed
-        self.extra = extra or {}  # more about each answer, by name
-        self.starts = corpus.starts
-        self.lengths, self.longest = corpus.lengths, longest
-        self.sizes = np.minimum(self.lengths, room(longest) if longest else len(corpus.ids)) + FRAME
-        self.groups = lru_cache(maxsize=2)(self._groups)
+        self.ids, self.starts = corpus.ids, corpus.starts
+        self.windows = Windows.over(corpus.lengths, longest)
+        super().__init__(self.windows.rows, self.windows.sizes, answers, rows, seed, extra)
 
-    def __len__(self) -> int:
-        return max(1, -(-len(self.starts) // self.rows))
+    def tokens(self, some: np.ndarray) -> tuple[np.ndarray, Mapping[str, np.ndarray]]:
+        return windowed(self.ids, self.starts, self.windows, some), {}
 
-    def batch(self, epoch: int, number: int) -> Batch:
-        rows = self.groups(epoch)[number]
-        return self.take(rows, self._drawn(rows, epoch, number) if self.longest else None)
 
-    def _drawn(self, rows: np.ndarray, epoch: int, number: int) -> np.ndarray:
-        """The offset (B,) of one of the windows of each sequence."""
-        first = np.searchsorted(self.windows.rows, rows)
-        count = np.searchsorted(self.windows.rows, rows, "right") - first
-        random = np.random.default_rng([self.seed, epoch, number])
-        found: np.ndarray = self.windows.offsets[first + random.integers(0, count)]
-        return found
-
-    def take(self, rows: np.ndarray, offsets: np.ndarray | None = None) -> Batch:
-        """These sequences and their answers; of those that are too long the window after `offsets` symbols."""
-        begin = self.starts[rows] + (0 if offsets is None else offsets)
-        more = {name: values[rows] for name, values in self.extra.items()}
-        return Batch(framed(padded(self.corpus.ids, begin, self.sizes[rows])), self.answers[rows], extra=more)
-
-    @cached_property
-    def windows(self) -> Windows:
-        """All there is to read."""
-        return Windows.over(self.lengths, self.longest)
-
-    def _groups(self, epoch: int) -> list[np.ndarray]:
-        """The sequences of every batch of an epoch."""
-        random = np.random.default_rng([self.seed, epoch])
-        order = random.permutation(len(self.starts))
-        pools = [order[at : at + POOL * self.rows] for at in range(0, len(order), POOL * self.rows)]
-        order = np.concatenate([pool[np.argsort(self.sizes[pool], kind="stable")] for pool in pools])
-        groups = [order[at : at + self.rows] for at in range(0, len(order), self.rows)]
-        return [groups[at] for at in random.permutation(len(groups))]
+def windowed(ids: np.ndarray, starts: np.ndarray, windows: Windows, some: np.ndarray) -> np.ndarray:
+    """Some windows of flat sequences as rows `BOS … EOS` (B, T)."""
+    begin = starts[windows.rows[some]] + windows.offsets[some]
+    return framed(padded(ids, begin, windows.sizes[some]))
 
 
 def padded(ids: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ from chainrule.data.streams import SUFFIXES
 from chainrule.errors import DataError
 
 FORMATS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet"}
-FORMATS |= {".conllu": "conllu"}
+FORMATS |= {".conllu": "conllu", ".npy": "npy", ".npz": "npz"}
 TEXT = ("", ".txt", ".text")  # suffixes of text in a folder; any file named by itself may be text
 PIPES = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")  # what a shell calls the output of another program
 

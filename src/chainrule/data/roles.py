@@ -30,9 +30,11 @@ class Role:
         default_factory=dict
     )  # of the codec; they win over options for all roles
     prefers: str | None = None  # the codec for text in words, if none is named
+    otherwise: str | None = None  # the codec, whatever the data are, if none is named
     usual: Mapping[str, Any] = field(default_factory=dict)  # settings of the codec where none are given
     empty: bool = False  # a blank cell is an empty sequence; else its row is left out, for all roles
     shares: str | None = None  # the role it has a vocabulary in common with, where their codecs allow it
+    like: str | None = None  # the role whose codec reads it, too
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ from chainrule.data import tables
 from chainrule.data.conllu import sentences
 from chainrule.data.decimals import Decimals
 from chainrule.data.given import Table, from_python, names_files
+from chainrule.data.glue import GLUE, as_table
 from chainrule.data.lines import lines, stream
 from chainrule.data.order import OrderCheck, grouped, telling
 from chainrule.data.paths import FORMATS, FoundFiles, Stamp, all_there, find, is_pipe, plain_suffix
@@ -59,7 +60,7 @@ class ReadConfig(Config):
     )
     encoding: str | None = option(None, "how the text is written, if not in UTF-8 (latin-1, cp1252, …)")
     format: str | None = option(
-        None, "what the files are, whatever their names say", choices=("text", *TABLES, "conllu")
+        None, "what the files are, whatever their names say", choices=("text", *TABLES, "conllu", GLUE)
     )
     decimal: str = option(".", "the sign before decimals of numbers, as in pandas", choices=(".", ","))
     thousands: str | None = option(
@@ -145,7 +146,8 @@ class Source:
 
     def kind(self, path: Path) -> str:
         """What a file is: its format by name, or as the settings say."""
-        return self.config.format or FORMATS.get(plain_suffix(path), "text")
+        told = self.config.format if self.config.format != GLUE else "jsonl"  # which it has become
+        return told or FORMATS.get(plain_suffix(path), "text")
 
     @property
     def table(self) -> bool:
@@ -172,18 +174,18 @@ class Source:
             yield tables.column_note(self.name, self.frame.names)
         if path is None:
             return
-        header, delimiter = self._header(path)
+        header, delimiter = self.header(path)
         if delimiter and delimiter != ("\t" if self.kind(path) == "tsv" else ",") and len(header) > 1:
             yield f"delimiter: {delimiter!r}"
         if self.config.column is None and header:
             yield tables.column_note(self.label(path), header, self.config.decimals)
 
-    def _header(self, path: Path) -> tuple[list[str], str]:
+    def header(self, path: Path) -> tuple[list[str], str]:
         """The names of a table's columns, and what separates them."""
         if self.kind(path) == "parquet":
             with self._unpacked(path) as plain, tables.parquet_file(self.label(path), plain) as file:
                 return list(file.schema_arrow.names), ""
-        found = self._lines(path)
+        found = self.lines_of(path)
         if self.kind(path) == "jsonl":
             rows = (tables.json_row(self.label(path), line) for line in found)
             return list(next((row for row in rows if row is not None), ())), ""
@@ -197,7 +199,7 @@ class Source:
             found = reader(self._flow(path), strip=not self.config.raw)
             yield from self._numbers(found, self.label(path), "line")
         elif kind == "conllu":
-            words = sentences(self.label(path), self._lines(path), [self.config.column])
+            words = sentences(self.label(path), self.lines_of(path), [self.config.column])
             yield from tables.sequences(one for (one,) in words)
         else:
             yield from self._sequences(self._cells(path, [self.config.column], lists=True))
@@ -235,7 +237,7 @@ class Source:
                 found = lines(self._flow(path), strip=not self.config.raw, rows=True)
                 yield from ((clean(texts),) for texts in self._numbers(found, self.label(path), "line"))
             elif self.kind(path) == "conllu":
-                yield from tables.row_blocks(sentences(self.label(path), self._lines(path), columns), joins)
+                yield from tables.row_blocks(sentences(self.label(path), self.lines_of(path), columns), joins)
             else:
                 yield from tables.row_blocks(self._cells(path, list(columns), True, numbers), joins)
         self.check_unchanged()
@@ -244,15 +246,15 @@ class Source:
         flow = chunks(path, self.label(path))
         return flow if self.config.raw else utf8(flow, self.label(path), self.config.encoding)
 
-    def _lines(self, path: Path) -> Iterator[str]:
+    def lines_of(self, path: Path) -> Iterator[str]:
         return text_lines(utf8(chunks(path, self.label(path)), self.label(path), self.config.encoding))
 
     def _cells(
         self, table: Path | Table, columns: Sequence[str | None], lists: bool, numbers: Sequence[bool] = ()
     ) -> Iterator[tables.Cells]:
-        return (cells for _, cells in self._rows(table, columns, lists, numbers))
+        return (cells for _, cells in self.located(table, columns, lists, numbers))
 
-    def _rows(
+    def located(
         self, table: Path | Table, columns: Sequence[str | None], lists: bool, numbers: Sequence[bool] = ()
     ) -> Iterator[tables.Located]:
         """The rows that fulfil all conditions, whose columns are read beside the others; `numbers` are checked."""
@@ -280,9 +282,9 @@ class Source:
             with self._unpacked(path) as plain:
                 yield from tables.parquet_cells(name, plain, columns, lists)
         elif kind == "jsonl":
-            yield from tables.jsonl_cells(name, self._lines(path), columns, lists)
+            yield from tables.jsonl_cells(name, self.lines_of(path), columns, lists)
         elif kind in TABLES:
-            yield from tables.csv_cells(name, self._lines(path), columns, self.config.decimals)
+            yield from tables.csv_cells(name, self.lines_of(path), columns, self.config.decimals)
         else:
             raise DataError(
                 f"{name} is no table: --group and --sort need .csv, .tsv, .jsonl or .parquet. "
@@ -308,7 +310,7 @@ class Source:
         """Grouped events in a temporary file, sorted once for all passes, and what is odd about their order."""
         group, sort = self.config.group, self.config.sort
         columns = [self.config.column, *(name for name in (group, sort) if name)]
-        found = [self._rows(one, columns, lists=False) for one in self._tables]
+        found = [self.located(one, columns, lists=False) for one in self.each_table]
         order = OrderCheck(sort, self.config.decimals) if sort else None
         spool = Spool(self.name, grouped(found, bool(group), self.config.gaps, order))
         return spool, () if order is None else tuple(order.notes(self.telling() if order.twice else ()))
@@ -317,20 +319,20 @@ class Source:
         """Columns that tell rows of the same moment apart, judged by the first rows: groups they may be."""
         plain = replace(self, config=replace(self.config, gaps=False))
         taken, sort = (self.config.column, self.config.sort), self.config.sort
-        names = [name for name in self._names() if name not in taken]
+        names = [name for name in self.names() if name not in taken]
         try:
-            rows = plain._cells(self._tables[0], [*names, sort], lists=True)
+            rows = plain._cells(self.each_table[0], [*names, sort], lists=True)
             return telling(names, list(islice(rows, FIRST_ROWS)))
         except DataError:  # a cell that is no text
             return []
 
     @property
-    def _tables(self) -> list[Path | Table]:
+    def each_table(self) -> list[Path | Table]:
         return [*self.files, self.frame] if self.frame else [*self.files]
 
-    def _names(self) -> Sequence[str]:
+    def names(self) -> Sequence[str]:
         """Of the columns of the first table."""
-        return self.frame.names if self.frame else self._header(self.files[0])[0]
+        return self.frame.names if self.frame else self.header(self.files[0])[0]
 
     @cached_property
     def fingerprint(self) -> str:
@@ -388,7 +390,8 @@ def _opened(items: Sequence[str | os.PathLike[str]], config: ReadConfig) -> Sour
     if not any(state.size for state in states):
         raise DataError(f"{name} is empty. Give a file with some text in it.")
     remarks = tuple(note for one in found for note in one.notes)
-    return Source(name, files, config, (), None, tuple(spools.values()), remarks, states)
+    source = Source(name, files, config, (), None, tuple(spools.values()), remarks, states)
+    return as_table(source, items) if config.format == GLUE else source
 
 
 def _piped(given: str | os.PathLike[str]) -> Spool:

@@ -21,6 +21,8 @@ BUILT_IN: dict[str, tuple[str, str]] = {
         "the sum over a sequence, for bodies whose vectors are answers already",
     ),
     "span": ("chainrule.heads.span", "where an answer begins and ends in a passage, given a question"),
+    "tag": ("chainrule.heads.tag", "a tag for every word, by a linear layer or a CRF"),
+    "paired": ("chainrule.heads.paired", "two sequences compared with each other, then a linear layer"),
     "pooled": ("chainrule.heads.pooled", "pooling over a sequence, then a linear layer"),
 }
 
@@ -34,6 +36,9 @@ class HeadConfig(Config):
     temperature: float = option(
         1.0, "what answers are divided by, fitted on validation data", low=1e-9, high=1e9, hidden=True
     )
+    thresholds: tuple[float, ...] = option(
+        (), "from which probability on each label is given, where several may be", low=0, high=1, hidden=True
+    )
 
 
 class Head(nn.Module):
@@ -41,7 +46,10 @@ class Head(nn.Module):
 
     name: ClassVar[str] = ""
     Config: ClassVar[type[HeadConfig]] = HeadConfig
-    fitted: ClassVar[tuple[str, ...]] = ("temperature",)  # what `calibrated` sets, on validation data
+    fitted: ClassVar[tuple[str, ...]] = (
+        "temperature",
+        "thresholds",
+    )  # what `calibrated` sets, on validation data
     config: Any
 
     def __init__(self, config: Any) -> None:
@@ -53,7 +61,7 @@ class Head(nn.Module):
         """The answer to hidden vectors (B, T, D), of which those that are `real` (B, T) count."""
 
     @final
-    def calibrated(self, temperature: float, **others: float) -> Self:
+    def calibrated(self, temperature: float, **others: Any) -> Self:
         """The same weights with another temperature, and what else of `fitted` there is."""
         other = copy(self)
         other.config = replace(self.config, temperature=temperature, **others)

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from chainrule.config import option
 from chainrule.heads.base import Head, HeadConfig, register
@@ -50,8 +50,17 @@ POOLINGS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "max": greatest,
     "last": last,
     "first": first,
+    "cls": first,
     "ends": ends,
 }
+
+
+def attended(owner: nn.Module, query: nn.Module, hidden: Tensor, real: Tensor) -> Tensor:
+    """The mean (B, D) of the real vectors, each weighed by how it answers a query."""
+    logits = query(hidden).masked_fill(~real.unsqueeze(-1), torch.finfo(hidden.dtype).min)  # (B, T, 1)
+    weights = tap.tell(owner, "weights", logits.softmax(1))
+    found: Tensor = (weights * hidden).sum(1)
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,9 +96,4 @@ class Pooled(Head):
     def _pool(self, hidden: Tensor, real: Tensor) -> Tensor:
         if self.query is None:
             return POOLINGS[self.config.pooling](hidden, real)
-        logits = self.query(hidden).masked_fill(
-            ~real.unsqueeze(-1), torch.finfo(hidden.dtype).min
-        )  # (B, T, 1)
-        weights = tap.tell(self, "weights", logits.softmax(1))
-        found: Tensor = (weights * hidden).sum(1)
-        return found
+        return attended(self, self.query, hidden, real)

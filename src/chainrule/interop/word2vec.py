@@ -84,12 +84,16 @@ class _Lines:
     """A file read line by line, with where we are for messages; what was looked at can be given back."""
 
     def __init__(self, file: BinaryIO, path: Path) -> None:
-        self.file, self.path, self.number, self.held = file, path, 0, b""
+        self.file, self.path, self.number, self.held = file, path, 0, io.BytesIO()
+
+    def give_back(self, looked_at: bytes) -> None:
+        """What comes next again."""
+        self.held = io.BytesIO(looked_at)
 
     def line(self) -> bytes:
         """The next line with its end, or nothing at the end of the file."""
-        found = self.held if self.held.endswith(b"\n") else self.held + self.file.readline(LONGEST + 1)
-        self.held = b""
+        found = self.held.read()
+        found = found if found.endswith(b"\n") else found + self.file.readline(LONGEST + 1)
         self.number += 1
         if len(found) > LONGEST:
             raise self.error(f"a line of more than {LONGEST:,} bytes: this is no file of word vectors.")
@@ -97,7 +101,7 @@ class _Lines:
 
     def bytes(self, size: int) -> bytes:
         """So many bytes, or fewer at the end of the file."""
-        found, self.held = self.held[:size], self.held[size:]
+        found = self.held.read(size)
         return found + self.file.read(size - len(found))
 
     def error(self, message: str) -> DataError:
@@ -113,7 +117,8 @@ def _header(lines: _Lines, format: str | None) -> tuple[int, int] | None:
     if found is None and format is not None:
         raise lines.error("expected the number of words and of dimensions, as in '71291 200'.")
     if found is None:
-        lines.held, lines.number = line, 0
+        lines.give_back(line)
+        lines.number = 0
         return None
     count, width = int(found[1]), int(found[2])
     if not count or not 1 <= width <= WIDEST:
@@ -126,7 +131,7 @@ def _header(lines: _Lines, format: str | None) -> tuple[int, int] | None:
 def _guessed(lines: _Lines, width: int) -> str:
     """Text, if the line after the header is one word and so many numbers."""
     line = lines.file.readline(LONGEST + 1)
-    lines.held = line
+    lines.give_back(line)
     fields = line.split()
     try:
         numbers = [float(field) for field in fields[-width:]]

@@ -20,7 +20,7 @@ MANY = 20  # labels from which on no confusion matrix is shown
 class Classified(Judged):
     """Probabilities of labels and what was right: everything one can say about a classifier."""
 
-    sure: ClassVar[tuple[str, ...]] = ("accuracy", "macro_f1", "log_loss")
+    sure: ClassVar[tuple[str, ...]] = ("accuracy", "macro_f1", "log_loss", "matthews", "f1")
 
     probabilities: np.ndarray  # (N, labels)
     answers: np.ndarray  # (N,) from 0 on; -1: a label that was never seen in training
@@ -186,13 +186,13 @@ def best_temperature(logits: np.ndarray, answers: np.ndarray) -> float:
         total = np.log(np.exp(scaled - top[:, None]).sum(1)) + top
         return float((total - wanted / heat).mean())
 
-    return float(np.exp(_least(loss, np.log(0.01), np.log(1000.0))))
+    return float(np.exp(least(loss, np.log(0.01), np.log(1000.0))))
 
 
-def _least(function: Any, low: float, high: float) -> float:
+def least(function: Any, low: float, high: float, steps: int = 60) -> float:
     """Where a function with one valley is lowest, by golden sections."""
     golden = (np.sqrt(5.0) - 1.0) / 2.0
-    for _ in range(60):
+    for _ in range(steps):
         left, right = high - golden * (high - low), low + golden * (high - low)
         if function(left) < function(right):
             high = right

@@ -55,6 +55,23 @@ class SourceConfig(ModelConfig):
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class FrameConfig(ModelConfig):
+    """What a family is told that can read frames, vectors of real numbers, in the place of symbols."""
+
+    features: int = option(0, "numbers of a frame; 0: symbols are read", low=0, high=1 << 20, hidden=True)
+
+    @property
+    def letters_read(self) -> int:
+        """How many letters of a word are read, where words are."""
+        return 0
+
+    @property
+    def word_letters(self) -> int:
+        """A frame is spelled by its numbers, a word by its letters."""
+        return self.features or self.letters_read
+
+
 @dataclass(frozen=True)
 class CostForecast:
     """What training would cost."""
@@ -80,6 +97,9 @@ class Body(ABC):
     codec_settings: ClassVar[Mapping[str, Any]] = {}  # of its codec, where a user gives none
     reads: Literal["left", "both"] = "left"  # hidden[:, t] has seen symbols up to t, or all of them
     pooling: ClassVar[str] = "mean"  # how its hidden vectors become one, for heads that want one
+    pairs: ClassVar[Literal["apart", "together"] | None] = (
+        "apart"  # two texts: one by one, as one, not at all
+    )
     context: int | None = None  # most symbols it can hold; None: no limit
     stateful: bool = False  # the state is carried from one sequence to the next, as in running text
     width: int = 0  # D, the numbers of a hidden vector; 0: what it reads out is no vector

@@ -42,6 +42,7 @@ class Bert(NeuralLanguageModel):
     Config: ClassVar[type[ModelConfig]] = BertConfig
     task: ClassVar[str] = "masked"
     reads: Literal["left", "both"] = "both"
+    pairs: ClassVar[Literal["apart", "together"] | None] = "together"
     config: BertConfig
     sizes = reader_sizes = staticmethod(transformer)
 

@@ -1,21 +1,17 @@
-"""The family `class-ngram`: an n-gram for every answer, and Bayes' rule: argmax p(c) p(x | c).
-
-Language identification, authorship, spam: whatever can be told by how it is written.
-"""
+"""The family `class-ngram`: an n-gram for every answer, and Bayes' rule; counted in seconds."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from chainrule.config import option
-from chainrule.errors import ModelError
 from chainrule.models.base import ModelConfig
+from chainrule.models.class_lm import ClassModel, member_config, some
 from chainrule.models.ngram.family import Ngram, NgramConfig
-from chainrule.models.readers import CountingReader, Examples, log_priors
+from chainrule.models.readers import Examples, log_priors
 from chainrule.models.registry import register
 from chainrule.progress import Progress, no_progress
 from chainrule.symbols import BOS, EOS, FIRST
@@ -36,29 +32,15 @@ class ClassNgramConfig(NgramConfig):
         chosen=True,
     )
 
-    @property
-    def inner(self) -> NgramConfig:
-        """What each of the n-grams is told."""
-        values = {name: value for name, value in self.values().items() if name != "answers"}
-        return NgramConfig.from_values(values)
-
 
 @register("class-ngram")
-class ClassNgram(CountingReader):
-    """log p(c) + log p(x_1 | c) + log p(x_2 | x_1, c) + …"""
+class ClassNgram(ClassModel):
+    """All n-grams have the same order."""
 
+    member: ClassVar[str] = "ngram"
     Config: ClassVar[type[ModelConfig]] = ClassNgramConfig
+    pairs: ClassVar[Literal["apart", "together"] | None] = None
     config: ClassNgramConfig  # type: ignore[assignment]
-
-    def __init__(
-        self,
-        config: ClassNgramConfig,
-        models: Sequence[Ngram],
-        priors: np.ndarray,
-        notes: tuple[str, ...] = (),
-    ) -> None:
-        self.config, self.models, self.priors = config, list(models), priors
-        self.width, self.notes = len(self.models), notes
 
     @classmethod
     def learn(
@@ -76,10 +58,10 @@ class ClassNgram(CountingReader):
     @classmethod
     def _counted(cls, config: ClassNgramConfig, given: Examples, progress: Progress) -> Self:
         of = np.repeat(given.answers, np.diff(given.starts, append=len(given.ids)))  # (positions,)
-        models = []
+        models, inner = [], member_config(config, NgramConfig)
         with progress("counting", config.answers, "answers") as step:
             for answer in range(config.answers):
-                models.append(Ngram.learn(config.inner, _some(given.ids[of == answer])))
+                models.append(Ngram.learn(inner, some(given.ids[of == answer])))
                 step(1)
         return cls(config, models, log_priors(given.answers, config.answers).astype(np.float32))
 
@@ -93,34 +75,3 @@ class ClassNgram(CountingReader):
         ids = np.array([[BOS, *rng.integers(FIRST, 9, 5), EOS] for _ in range(12)], np.int32)
         config = ClassNgramConfig(vocab_size=9, answers=3, order=2)
         return cls.learn(config, Examples(ids.ravel(), np.arange(12) % 3))
-
-    def evidence(self, ids: np.ndarray, starts: np.ndarray) -> np.ndarray:
-        says = np.stack([model.score_ids(ids) for model in self.models], 1).astype(np.float32)
-        says[starts] = self.priors
-        return says
-
-    def arrays(self) -> Mapping[str, np.ndarray]:
-        own = {
-            f"{at}/{name}": one
-            for at, model in enumerate(self.models)
-            for name, one in model.arrays().items()
-        }
-        return own | {"priors": self.priors}
-
-    @classmethod
-    def from_arrays(cls, config: Any, arrays: Mapping[str, np.ndarray]) -> Self:
-        parts: list[dict[str, np.ndarray]] = [{} for _ in range(config.answers)]
-        for name, array in arrays.items():
-            at, _, own = name.partition("/")
-            if own:
-                parts[int(at)][own] = array
-        models = [Ngram.from_arrays(config.inner, part) for part in parts]
-        priors = np.array(arrays["priors"])
-        if priors.shape != (config.answers,):
-            raise ModelError(f"There are priors of shape {priors.shape} for {config.answers} answers.")
-        return cls(config, models, priors)
-
-
-def _some(ids: np.ndarray) -> np.ndarray:
-    """An answer without a single text has the n-gram of an empty one."""
-    return ids if len(ids) else np.array([BOS, EOS], np.int32)

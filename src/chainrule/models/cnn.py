@@ -13,19 +13,23 @@ from torch import Tensor, nn
 
 from chainrule.config import option
 from chainrule.errors import ModelError
-from chainrule.models.base import CostForecast, ModelConfig
+from chainrule.models.base import CostForecast, FrameConfig, ModelConfig
 from chainrule.models.neural import PROCESS, STARTING, Neural, training_speed
 from chainrule.models.registry import register
 from chainrule.models.sizing import EPOCHS, MOST, Workload
 from chainrule.models.state import State, Unremembered
 from chainrule.nn import tap
+from chainrule.nn.characters import CharacterNgrams, SpelledEmbedding
 from chainrule.nn.dropout import embed
+from chainrule.nn.frames import FrameProjection, vectors_of
 from chainrule.nn.product import product
 from chainrule.symbols import PAD, UNK
 
+LONGEST = 24  # bytes of a word that are read for its n-grams, two marks included
+
 
 @dataclass(frozen=True, kw_only=True)
-class CnnConfig(ModelConfig):
+class CnnConfig(FrameConfig):
     """Settings of the convolutions: filters, their widths, embeddings, layers."""
 
     embedding: int = option(128, "embedding size", low=1, high=65_536)
@@ -35,6 +39,12 @@ class CnnConfig(ModelConfig):
     dropout: float = option(
         0.0, "dropout of embeddings and between layers while training", low=0.0, high=0.99, chosen=True
     )
+    subwords: int = option(
+        0,
+        "sub-words as in fastText: rows that character n-grams share, their mean added to a word's embedding; 0: none",
+        low=0,
+        high=100_000_000,
+    )
     embedding_dropout: float = option(
         0.0, "embedding dropout: share of symbols dropped while training", low=0.0, high=0.99
     )
@@ -43,6 +53,10 @@ class CnnConfig(ModelConfig):
         "train with matrix products in bfloat16; chosen: where the machine has instructions for them",
         chosen=True,
     )
+
+    @property
+    def letters_read(self) -> int:
+        return LONGEST if self.subwords and not self.features else 0
 
 
 @register("cnn")
@@ -61,6 +75,10 @@ class Cnn(Neural):
         self.embedding = nn.Embedding(config.vocab_size, config.embedding)
         nn.init.uniform_(self.embedding.weight, -0.25, 0.25)
         nn.init.zeros_(self.embedding.weight[UNK].detach())  # it may never be trained: it shall say nothing
+        reader = CharacterNgrams(config.embedding, config.subwords) if config.letters_read else None
+        self.spelled = reader and SpelledEmbedding(reader, config.vocab_size, config.letters_read)
+        count, features = config.vocab_size, config.features
+        self.frames = FrameProjection(count, features, config.embedding) if features else None
         inputs = [config.embedding, *[self.width] * (config.layers - 1)]
         self.layers = nn.ModuleList(Filters(size, config) for size in inputs)
 
@@ -77,11 +95,19 @@ class Cnn(Neural):
         if not tokens.shape[1]:
             return self.embedding.weight.new_empty(*tokens.shape, self.width), state
         real = (tokens != PAD).unsqueeze(-1)  # (B, T, 1)
-        vectors = embed(tokens, self.embedding.weight, self.config.embedding_dropout, self.training)
-        hidden = tap.tell(self, "embeddings", vectors)  # (B, T, E)
+        hidden = tap.tell(self, "embeddings", self._vectors(tokens))  # (B, T, E)
         for layer in self.layers:
             hidden = layer(F.dropout(hidden, self.config.dropout, self.training) * real)  # (B, T, D)
         return hidden, state
+
+    def _vectors(self, tokens: Tensor) -> Tensor:
+        """Embeddings (B, T, E), with those of their letters; words beyond the vocabulary have these only."""
+        table, dropout = self.embedding.weight, self.config.embedding_dropout
+        if self.frames is not None:
+            return vectors_of(tokens, table, self.frames, dropout, self.training)
+        known = torch.where(tokens < self.config.vocab_size, tokens, UNK)
+        vectors = embed(known, table, dropout, self.training)
+        return vectors if self.spelled is None else vectors + self.spelled(tokens)
 
     @classmethod
     def suggest(cls, config: Any, workload: Workload, given: Mapping[str, Any]) -> dict[str, Any]:

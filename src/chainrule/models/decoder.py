@@ -169,5 +169,5 @@ def init_weights(part: nn.Module) -> None:
     """Weights begin as in GPT-2."""
     if isinstance(part, nn.Linear | nn.Embedding):
         nn.init.normal_(part.weight, std=DEVIATION)
-    if isinstance(part, nn.Linear):
+    if isinstance(part, nn.Linear) and part.bias is not None:
         nn.init.zeros_(part.bias)

@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from chainrule.models.readers import CountingReader, Examples, ReaderConfig, log_priors
+from chainrule.errors import ModelError
+from chainrule.models.readers import CountingReader, Examples, ReaderConfig, log_odds, log_priors
 from chainrule.models.registry import register
 from chainrule.progress import Progress, no_progress
 
@@ -17,7 +18,7 @@ from chainrule.progress import Progress, no_progress
 class Majority(CountingReader):
     """log p(answer), whatever is read."""
 
-    tasks: ClassVar[tuple[str, ...]] = ("classify", "regress")
+    tasks: ClassVar[tuple[str, ...]] = ("classify", "multi-label", "regress")
 
     def __init__(self, config: ReaderConfig, priors: np.ndarray) -> None:
         self.config, self.priors, self.width = config, priors, len(priors)
@@ -28,7 +29,10 @@ class Majority(CountingReader):
     ) -> Self:
         if given.are_numbers:
             return cls(config, given.answers.mean(keepdims=True).astype(np.float32))
-        return cls(config, log_priors(given.answers, config.answers).astype(np.float32))
+        known = (
+            log_odds(given, config.answers) if given.are_sets else log_priors(given.answers, config.answers)
+        )
+        return cls(config, known.astype(np.float32))
 
     @classmethod
     def tiny(cls, seed: int = 0) -> Self:
@@ -48,4 +52,9 @@ class Majority(CountingReader):
 
     @classmethod
     def from_arrays(cls, config: Any, arrays: Mapping[str, np.ndarray]) -> Self:
-        return cls(config, np.array(arrays["priors"]))
+        priors = np.array(arrays["priors"])
+        if priors.ndim != 1:
+            raise ModelError(
+                f"There are priors of shape {priors.shape}, and one for each answer is expected."
+            )
+        return cls(config, priors)

@@ -18,17 +18,18 @@ from torch.overrides import TorchFunctionMode
 
 from chainrule.config import option, share
 from chainrule.errors import ModelError
-from chainrule.models.base import BATCH, Body, CostForecast, ModelConfig
+from chainrule.models.base import BATCH, Body, CostForecast, FrameConfig, ModelConfig
 from chainrule.models.readings import Reading, VectorModel, readings
 from chainrule.models.sizing import EPOCHS, MOST, Workload, reader, recurrent, softmax_weights
 from chainrule.models.state import State
 from chainrule.models.windows import score_hidden_by_logits, score_in_windows
 from chainrule.nn.attention import Block
-from chainrule.nn.characters import SpelledEmbedding
-from chainrule.nn.dropout import Dropout, embed
+from chainrule.nn.dropout import Dropout
+from chainrule.nn.frames import FrameProjection, vectors_of
 from chainrule.nn.int8 import compress
 from chainrule.nn.product import Linear, bf16_pays
 from chainrule.nn.softmax import START, SoftmaxOutput
+from chainrule.nn.spelled import Spelled
 from chainrule.nn.threads import fastest
 from chainrule.symbols import FIRST, PAD
 
@@ -74,14 +75,14 @@ class Neural(nn.Module, Body):
 
     @final
     def respelled(self, spellings: np.ndarray, more: np.ndarray | None = None) -> Self:
-        """The same weights, its words spelled so (V, C), and `more` (X, C) beyond the vocabulary, read alone.
+        """The same weights, its symbols spelled so (V, C), and `more` (X, C) beyond the vocabulary, read alone.
 
-        An id from V on is known by its letters only, and is not saved.
+        An id from V on is known by its letters, or by its numbers, only, and is not saved.
         """
         weights = {id(one): one for one in (*self.parameters(), *self.buffers())}
         model = deepcopy(self, weights)
         for part in model.modules():
-            if isinstance(part, SpelledEmbedding):
+            if isinstance(part, Spelled):
                 part.spell(spellings, spellings[:0] if more is None else more)
         return model
 
@@ -172,7 +173,7 @@ class _Uninitialised(TorchFunctionMode):
 
 
 @dataclass(frozen=True, kw_only=True)
-class NeuralConfig(ModelConfig):
+class NeuralConfig(FrameConfig):
     """Settings of all neural language models: embeddings, layers and a softmax."""
 
     softmax: bool = option(True, "it predicts symbols; else a head stands on it", hidden=True)
@@ -247,6 +248,8 @@ class NeuralLanguageModel(Neural, VectorModel):
         self.width = width
         self.embedding = nn.Embedding(config.vocab_size, config.vector)
         nn.init.uniform_(self.embedding.weight, -START, START)
+        count, features = config.vocab_size, config.features
+        self.frames = FrameProjection(count, features, config.vector) if features else None
         self.dropout = Dropout(config.dropout, dropout)
         if config.softmax:
             self._make_softmax(projection, bias)
@@ -318,7 +321,8 @@ class NeuralLanguageModel(Neural, VectorModel):
     @final
     def vectors(self, tokens: Tensor) -> Tensor:
         """Embeddings (B, T, E) of symbols (B, T), with dropout while training."""
-        found = embed(tokens, self.embedding.weight, self.config.embedding_dropout, self.training)
+        share = self.config.embedding_dropout
+        found = vectors_of(tokens, self.embedding.weight, self.frames, share, self.training)
         return self.dropout(found)  # type: ignore[no-any-return]
 
     @final

@@ -52,8 +52,9 @@ def plain_spelling(vocab_size: int) -> Spelling:
 class Examples:
     """Sequences and their answers."""
 
-    ids: np.ndarray  # (positions,) flat sequences `BOS … EOS`
-    # (sequences,) from 0 on, -1 where it is none that is known; (sequences,) floats where numbers are asked for
+    ids: np.ndarray  # (positions,) flat sequences `BOS … EOS`; words alone where each is asked for
+    # (sequences,) or (words,) from 0 on, -1 where it is none that is known; floats where numbers are asked for;
+    # (sequences, K) where there may be several, -1 behind them
     answers: np.ndarray
     spelling: Spelling | None = None
     weights: np.ndarray | None = None  # (sequences,) how much each weighs; None: all the same
@@ -62,6 +63,16 @@ class Examples:
     def starts(self) -> np.ndarray:
         """(sequences,) where each sequence begins."""
         return np.flatnonzero(self.ids == BOS)
+
+    @property
+    def are_sets(self) -> bool:
+        """Whether a sequence may have several answers, or none."""
+        return self.answers.ndim == 2
+
+    def having(self, answer: int) -> np.ndarray:
+        """(sequences,) which of them have this answer."""
+        found: np.ndarray = self.answers == answer
+        return np.asarray(found.any(1)) if self.are_sets else found
 
     @property
     def are_numbers(self) -> bool:
@@ -87,6 +98,7 @@ class CountingReader(ArrayLearner):
     task: ClassVar[str] = "classify"
     tasks: ClassVar[tuple[str, ...]] = ("classify",)  # what it can be made for
     reads: Literal["left", "both"] = "both"
+    pairs: ClassVar[Literal["apart", "together"] | None] = "together"
     Config: ClassVar[type[ModelConfig]] = ReaderConfig
     config: ReaderConfig
 
@@ -123,6 +135,13 @@ class CountingReader(ArrayLearner):
     ) -> Mapping[str, CostForecast]:
         """About what a bag of n-grams takes; the others take less."""
         return {cls.family: CostForecast(200_000_000 + 60 * symbols, 1.0 + 2e-6 * symbols)}
+
+
+def log_odds(given: Examples, count: int) -> np.ndarray:
+    """(answers,) log-odds that a sequence has an answer, where it may have several; none of them is certain."""
+    having = np.bincount(given.answers[given.answers >= 0], minlength=count) + 1.0
+    found: np.ndarray = np.log(having) - np.log(len(given.answers) + 2.0 - having)
+    return found
 
 
 def log_priors(answers: np.ndarray, count: int) -> np.ndarray:

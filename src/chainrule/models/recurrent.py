@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Self, final
 
+import torch
 from torch import Tensor, nn
 
 from chainrule.config import option
@@ -16,8 +17,14 @@ from chainrule.models.neural import NeuralLanguageModel, StatefulConfig
 from chainrule.models.state import State
 from chainrule.nn import tap
 from chainrule.nn.cells import INITS, Cell, CellState
+from chainrule.nn.characters import CharacterCNN, CharacterLSTM, SpelledEmbedding
 from chainrule.nn.dropout import KINDS
 from chainrule.nn.recurrent import Direction, Stack, layer, lengths_of
+from chainrule.symbols import UNK
+
+FAINT = (
+    0.1  # deviation of word vectors beside letters: what is hardly known of a rare word shall not drown these
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +43,26 @@ class RecurrentConfig(StatefulConfig):
     bidirectional: bool = option(
         False, "read both ways; for tasks that predict no symbols, where it is chosen", chosen=True
     )
+    letters: str = option(
+        "none",
+        "read words by their letters beside word vectors, unknown ones, too: a character CNN or character LSTM; for "
+        "tasks that predict no symbols; chosen: cnn for tag",
+        choices=("none", "cnn", "lstm"),
+        chosen=True,
+    )
+    letter_width: int = option(64, "size of a word's vector from its letters", low=2, high=65_536)
+    letter_embedding: int = option(16, "embedding size of a letter", low=1, high=65_536)
+    word_length: int = option(24, "bytes of a word that are read, two marks included", low=3, high=1_000)
     layer_norm: bool = option(False, "layer norm inside the recurrence; steadier and slower")
+
+    @property
+    def letters_read(self) -> int:
+        return 0 if self.features or self.letters == "none" else self.word_length
+
+    @property
+    def inputs(self) -> int:
+        """What the lowest layer reads of a word."""
+        return self.vector + (self.letter_width if self.letters_read else 0)
 
 
 @dataclass(frozen=True)
@@ -58,13 +84,19 @@ class Recurrent(NeuralLanguageModel):
             raise ConfigError(
                 "--bidirectional would show a language model what it is to predict: it is for tasks such as classify."
             )
+        if config.letters_read and config.softmax:
+            raise ConfigError("--letters is for tasks that predict no symbols, such as tag and classify.")
         ways = 2 if config.bidirectional else 1
         super().__init__(config, ways * config.width, dropout=config.dropout_kind)
         self.reads = "both" if config.bidirectional else "left"
         self.stateful = config.stateful
         if not config.shared:  # what a table of both ends begins with would hardly move a cell
             nn.init.normal_(self.embedding.weight)
-        inputs = [config.vector, *[self.width] * (config.layers - 1)]
+        if config.letters_read:
+            nn.init.normal_(self.embedding.weight, std=FAINT)
+            nn.init.zeros_(self.embedding.weight[UNK].detach())  # unknown words are known by their letters
+            self.letters = SpelledEmbedding(_reader(config), config.vocab_size, config.word_length)
+        inputs = [config.inputs, *[self.width] * (config.layers - 1)]
         drop, bf16 = config.weight_drop, bool(config.bf16)
         direction: Direction = "both" if config.bidirectional else "forward"
         layers = [layer(partial(self.cell, size), direction, drop, bf16) for size in inputs]
@@ -90,6 +122,20 @@ class Recurrent(NeuralLanguageModel):
     @final
     def read(self, tokens: Tensor, state: State) -> tuple[Tensor, RecurrentState]:
         assert isinstance(state, RecurrentState)
-        embeddings = tap.tell(self, "embeddings", self.vectors(tokens))  # (B, T, E)
+        embeddings = tap.tell(self, "embeddings", self._inputs(tokens))  # (B, T, I)
         hidden, memories = self.layers(embeddings, state.memories, lengths_of(tokens))  # (B, T, D)
         return self.dropout(hidden), RecurrentState(memories)
+
+    def _inputs(self, tokens: Tensor) -> Tensor:
+        """Vectors (B, T, I) of words, and of their letters if these are read; unknown words have the latter alone."""
+        if not self.config.letters_read:
+            return self.vectors(tokens)
+        known = torch.where(tokens < self.config.vocab_size, tokens, UNK)
+        return torch.cat([self.vectors(known), self.dropout(self.letters(tokens))], 2)
+
+
+def _reader(config: RecurrentConfig) -> CharacterCNN | CharacterLSTM:
+    """Of letters."""
+    if config.letters == "lstm":
+        return CharacterLSTM(config.letter_width, letter=config.letter_embedding)
+    return CharacterCNN(config.letter_width, letter=config.letter_embedding)

@@ -7,8 +7,15 @@ from chainrule.registry import Registry
 
 BUILT_IN: dict[str, tuple[str, str]] = {
     "majority": ("chainrule.models.majority", "always the most frequent label; what others must beat"),
+    "most-frequent-tag": (
+        "chainrule.models.most_frequent_tag",
+        "of every word the tag it had most often; what taggers must beat",
+    ),
     "bag": ("chainrule.models.bag", "bag of word and character n-grams, linear (NB-SVM); trained in seconds"),
-    "class-ngram": ("chainrule.models.class_ngram", "an n-gram for every label, and Bayes' rule"),
+    "class-ngram": (
+        "chainrule.models.class_ngram",
+        "an n-gram for every label, and Bayes' rule; class-lstm and class-gpt: networks instead",
+    ),
     "cnn": ("chainrule.models.cnn", "CNN over words with max pooling (Kim 2014)"),
     "vectors": (
         "chainrule.models.vectors",
@@ -46,5 +53,7 @@ BUILT_IN: dict[str, tuple[str, str]] = {
     ),
     "bert": ("chainrule.models.bert", "BERT: bidirectional Transformer encoder, predicts masked symbols"),
 }
-FAMILIES = Registry[Body]("model family", BUILT_IN, "family")
+CLASS = "class-"  # before the name of a family of language models: one of them for every label
+COMPOSED = {CLASS: ("chainrule.models.class_lm", "class_family")}
+FAMILIES = Registry[Body]("model family", BUILT_IN, "family", COMPOSED)
 register, family, families = FAMILIES.register, FAMILIES.find, FAMILIES.names

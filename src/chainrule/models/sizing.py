@@ -25,6 +25,17 @@ TOWER_READ_PER_WEIGHT, TOWER_SPEED = (
 EPOCHS, MOST = 20.0, 10_000_000  # when neither time nor length is given: so many epochs, but no more symbols
 RATE, RATE_READING = 0.01, 2e6  # of learning, for 384 recurrent units that read so many symbols
 FEW_PAIRED = 100_000  # target symbols below which an encoder-decoder is small
+TAGGING = {
+    "width": 160,
+    "embedding": 96,
+    "letter_width": 100,
+    "dropout": 0.25,
+    "embedding_dropout": 0.1,
+    "bidirectional": True,
+    "batch_size": 32,
+    "lr": 0.004,
+    "average": True,
+}  # of recurrent networks that read letters
 TOWER_RATE = 0.008  # for layers of attention up to 192 wide
 
 
@@ -79,7 +90,13 @@ def recurrent(workload: Workload, given: Mapping[str, Any], weights: Weights) ->
 
 
 def reader(workload: Workload, given: Mapping[str, Any], weights: Weights) -> dict[str, Any]:
-    """Settings for recurrent networks under a head: little is said by a label, so much is dropped."""
+    """Settings for recurrent networks under a head: little is said by a label, so much is dropped.
+
+    Beside letters (for tags, of which there are many) word vectors may be smaller, and whole words are dropped, so
+    that letters alone come to be enough.
+    """
+    if given.get("letters", "none") != "none":
+        return {name: value for name, value in TAGGING.items() if name not in given}
     chosen = {
         "width": 128,
         "embedding": 128,

@@ -1,4 +1,6 @@
-"""Words from their letters: a character CNN with highway layers (Kim et al. 2016); unseen words have vectors, too."""
+"""Words from their letters: a character CNN with highway layers (Kim et al. 2016), a character LSTM that reads both
+ways (Lample et al. 2016), or character n-grams (fastText); unseen words have vectors, too.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from chainrule.nn import tap
+from chainrule.nn.cells import LstmCell
 from chainrule.nn.product import Linear
+from chainrule.nn.recurrent import BothWays, OneWay
+from chainrule.nn.spelled import Spelled
 from chainrule.symbols import BYTE_LETTER, LETTERS, NO_LETTER, WORD_BEGIN, WORD_END
 
 FILTERS = (
@@ -20,6 +25,7 @@ FILTERS = (
     (4, 64),
     (5, 64),
 )  # letters seen at once, and how many filters see so many
+PRIME, MODULUS = 1_000_003, (1 << 31) - 1  # of the numbers of n-grams
 
 
 class Highway(nn.Module):
@@ -70,6 +76,53 @@ class CharacterCNN(nn.Module):
         return self.projection(found)  # type: ignore[no-any-return]
 
 
+class CharacterLSTM(nn.Module):
+    """Letters (N, C) -> vectors (N, D): what an LSTM has read at the end of a word, and backwards at its beginning."""
+
+    def __init__(self, width: int, *, letter: int = 16) -> None:
+        """`width` is D, half of it for each direction; `letter` the size of a letter's embedding."""
+        super().__init__()
+        self.width = width
+        self.embedding = nn.Embedding(LETTERS, letter, padding_idx=NO_LETTER)
+        ahead, back = LstmCell(letter, width // 2), LstmCell(letter, width - width // 2)
+        self.layer = BothWays(OneWay(ahead), OneWay(back, backward=True))
+
+    def forward(self, letters: Tensor) -> Tensor:
+        lengths = (letters != NO_LETTER).sum(1)  # (N,)
+        columns = max(1, int(lengths.max())) if len(letters) else 1
+        vectors = self.embedding(letters[:, :columns].long())  # (N, C, E)
+        _, (ahead, _, back, _) = self.layer(vectors, self.layer.start(len(letters)), lengths)
+        return torch.cat([ahead, back], 1)
+
+
+class CharacterNgrams(nn.Module):
+    """Letters (N, C) -> vectors (N, D): the mean over the n-grams of a word, which share the rows of one table."""
+
+    def __init__(self, width: int, rows: int, sizes: tuple[int, int] = (3, 6), spread: float = 0.25) -> None:
+        super().__init__()
+        self.width, self.rows, self.sizes = width, rows, sizes
+        self.table = nn.Embedding(rows, width)
+        nn.init.uniform_(self.table.weight, -spread, spread)
+
+    def forward(self, letters: Tensor) -> Tensor:
+        grams, real = self._grams(letters.long())  # (N, G)
+        counts = real.sum(1)  # (N,)
+        found = F.embedding_bag(grams[real], self.table.weight, counts.cumsum(0) - counts, mode="mean")
+        return found
+
+    def _grams(self, letters: Tensor) -> tuple[Tensor, Tensor]:
+        """The row of each n-gram, and which of them are there."""
+        low, high = self.sizes
+        hashes, found, real = torch.zeros_like(letters), [], []
+        for size in range(1, high + 1):
+            last = F.pad(letters[:, size - 1 :], (0, size - 1), value=NO_LETTER)[:, : letters.shape[1]]
+            hashes = (hashes * PRIME + last + 1) % MODULUS
+            if size >= low:
+                found.append(hashes % self.rows)
+                real.append(last != NO_LETTER)
+        return torch.cat(found, 1), torch.cat(real, 1)
+
+
 def _greatest(filters: nn.Module, vectors: Tensor, outside: Tensor) -> Tensor:
     """Max over time (N, F), of the windows that begin with a letter of the word."""
     assert isinstance(filters, nn.Conv1d)
@@ -77,34 +130,21 @@ def _greatest(filters: nn.Module, vectors: Tensor, outside: Tensor) -> Tensor:
     return F.relu(values.masked_fill(outside, -torch.inf).amax(2))
 
 
-class SpelledEmbedding(nn.Module):
-    """Embeddings (B, T, D) of words (B, T) from how they are spelled; the spellings are saved with the weights.
+class SpelledEmbedding(Spelled):
+    """Embeddings (B, T, D) of words (B, T) from how they are spelled.
 
-    Ids beyond the vocabulary, of words that were never seen before, are spelled by `more`, which is not saved. Every
-    word of a batch is looked at once, however often it occurs.
+    Every word of a batch is looked at once, however often it occurs.
     """
 
-    spellings: Tensor  # (V, C)
-    more: Tensor  # (X, C)
-
-    def __init__(self, reader: CharacterCNN, vocab_size: int, letters: int) -> None:
-        super().__init__()
+    def __init__(
+        self, reader: CharacterCNN | CharacterLSTM | CharacterNgrams, vocab_size: int, letters: int
+    ) -> None:
+        super().__init__(numbered(vocab_size, letters))
         self.reader = reader
-        table = torch.from_numpy(numbered(vocab_size, letters))
-        self.register_buffer("spellings", table.to(torch.get_default_device()))
-        self.register_buffer("more", self.spellings[:0].clone(), persistent=False)
-
-    def spell(self, spellings: np.ndarray, more: np.ndarray) -> None:
-        """Other spellings (V, C) of the vocabulary, and those (X, C) of words beyond it."""
-        place = self.spellings.device
-        self.spellings, self.more = (
-            torch.from_numpy(np.ascontiguousarray(one, np.int16)).to(place) for one in (spellings, more)
-        )
 
     def forward(self, tokens: Tensor) -> Tensor:
         words, place = torch.unique(tokens, return_inverse=True)  # (N,), (B, T)
-        table = torch.cat([self.spellings, self.more]) if len(self.more) else self.spellings
-        vectors: Tensor = tap.tell(self, "words", self.reader(table[words]))  # (N, D)
+        vectors: Tensor = tap.tell(self, "words", self.reader(self.spelled(words)))  # (N, D)
         return vectors[place]
 
 

@@ -31,6 +31,11 @@ if TYPE_CHECKING:
 BUILT_IN: dict[str, tuple[str, str]] = {
     "next": ("chainrule.tasks.next", "language modelling: predict the next symbol"),
     "classify": ("chainrule.tasks.classify", "classification: the label of a sequence"),
+    "multi-label": ("chainrule.tasks.multi_label", "classification: all labels of a sequence, or none"),
+    "tag": (
+        "chainrule.tasks.tag",
+        "sequence labelling: a tag for every word (parts of speech, entities, roles)",
+    ),
     "span": (
         "chainrule.tasks.span",
         "extractive question answering (SQuAD): the part of a passage that answers a question",
@@ -115,13 +120,13 @@ class Task(Config, ABC):
     @final
     def sizes(self, codecs: Mapping[str, Codec]) -> dict[str, int]:
         """Those of the vocabularies a body is made for, by setting."""
-        found = {"vocab_size": codecs[self.body_role(codecs)].size}
+        main = codecs[self.body_role(codecs)]
+        found = {"vocab_size": main.size}
         if self.source:
-            shared = codecs[self.source].fingerprint() == codecs[self.body_role(codecs)].fingerprint()
+            shared = codecs[self.source].fingerprint() == main.fingerprint()
             found["source_size"] = 0 if shared else codecs[self.source].size  # 0: one vocabulary for both
-        if count := self.answers_count(codecs):
-            found["answers"] = count
-        return found
+        told = {"answers": self.answers_count(codecs), "features": main.features}
+        return found | {name: number for name, number in told.items() if number}
 
     @abstractmethod
     def head(self, body: Body, codecs: Mapping[str, Codec], seed: int) -> Head | None:

@@ -12,6 +12,7 @@ from chainrule.codecs.base import Codec
 from chainrule.config import option
 from chainrule.data.batches import TensorBatch
 from chainrule.data.corpus import Part
+from chainrule.data.roles import Role
 from chainrule.data.rows import LABEL
 from chainrule.errors import ConfigError
 from chainrule.judge.classes import Classified, best_temperature
@@ -20,7 +21,7 @@ from chainrule.models.base import Body
 from chainrule.models.state import State
 from chainrule.symbols import FIRST, PAD, UNK
 from chainrule.tasks.base import register
-from chainrule.tasks.sequence import SequenceTask, Wanted, remarks
+from chainrule.tasks.sequence import SequenceTask, Wanted
 from chainrule.tasks.supervised import Answer
 
 if TYPE_CHECKING:
@@ -65,7 +66,6 @@ def all_labels(codecs: Mapping[str, Codec]) -> int:
 class Classify(SequenceTask):
     """p(label | the whole sequence), judged by accuracy, macro-F1 and log-loss."""
 
-    answers_codec: ClassVar[str] = "labels"
     shown: ClassVar[tuple[str, ...]] = ("accuracy", "macro_f1", "log_loss", "calibration_error")
     blank: ClassVar[Mapping[str, Any]] = {"label": None, "probabilities": {}}
     figure: ClassVar[str] = "accuracy"
@@ -81,6 +81,9 @@ class Classify(SequenceTask):
     sigmoid: bool = option(
         False, "of two labels: one output unit with a sigmoid instead of a softmax over two"
     )
+
+    def answers_column(self) -> Role:
+        return Role(LABEL, codec="labels")
 
     def one_unit(self, answers: int) -> bool:
         if self.sigmoid and answers != 2:
@@ -117,7 +120,7 @@ class Classify(SequenceTask):
     def judged(self, body: Body, head: Head, part: Part, codecs: Mapping[str, Codec]) -> Judged:
         logits, answers = self.read_part(body, head, part), answers_of(part)
         chances = probabilities(logits, head.config.temperature)
-        return Classified(chances, answers, names(codecs), remarks(body, part))
+        return Classified(chances, answers, names(codecs), self.remarks(body, part))
 
     def calibrated(self, body: Body, head: Head, part: Part | None, codecs: Mapping[str, Codec]) -> Head:
         if part is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -12,14 +12,16 @@ from chainrule.codecs.base import Codec
 from chainrule.codecs.values import Values
 from chainrule.data.batches import TensorBatch
 from chainrule.data.corpus import Part
+from chainrule.data.roles import Role
 from chainrule.data.rows import LABEL
+from chainrule.errors import ModelError
 from chainrule.judge.judged import Judged, Table
 from chainrule.judge.numbers import Measured
 from chainrule.models.base import Body
 from chainrule.models.state import State
 from chainrule.symbols import FIRST
 from chainrule.tasks.base import register
-from chainrule.tasks.sequence import SequenceTask, Wanted, remarks
+from chainrule.tasks.sequence import SequenceTask, Wanted
 from chainrule.tasks.supervised import Answer
 
 if TYPE_CHECKING:
@@ -60,13 +62,15 @@ class Regress(SequenceTask):
     a constant. Mean and deviation are kept with the codec of the numbers.
     """
 
-    answers_codec: ClassVar[str] = "values"
     answers_numbers: ClassVar[bool] = True
     shown: ClassVar[tuple[str, ...]] = ("mae", "rmse", "pearson", "spearman", "r2")
     blank: ClassVar[Mapping[str, Any]] = {"value": None}
     figure: ClassVar[str] = "rmse"
 
     answers_count = staticmethod(one_number)
+
+    def answers_column(self) -> Role:
+        return Role(LABEL, codec="values")
 
     def one_unit(self, answers: int) -> bool:
         return False
@@ -95,7 +99,7 @@ class Regress(SequenceTask):
 
     def judged(self, body: Body, head: Head, part: Part, codecs: Mapping[str, Codec]) -> Judged:
         answers = numbers_codec(codecs).numbers(part[LABEL].ids)
-        return Measured(self.predicted(body, head, part, codecs), answers, remarks(body, part))
+        return Measured(self.predicted(body, head, part, codecs), answers, self.remarks(body, part))
 
     def calibrated(self, body: Body, head: Head, part: Part | None, codecs: Mapping[str, Codec]) -> Head:
         return head
@@ -108,4 +112,7 @@ class Regress(SequenceTask):
 
 def numbers_codec(codecs: Mapping[str, Codec]) -> Values:
     """The one that reads the numbers to be predicted."""
-    return cast(Values, codecs[LABEL])
+    found = codecs.get(LABEL)
+    if not isinstance(found, Values):
+        raise ModelError("This model has no codec for the numbers it predicts. Copy or save the model again.")
+    return found

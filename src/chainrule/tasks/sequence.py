@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
@@ -13,13 +13,15 @@ from chainrule.codecs.base import Codec
 from chainrule.config import option
 from chainrule.data.batches import Batches, TensorBatch
 from chainrule.data.corpus import Part
-from chainrule.data.labelled import LabelledBatches
+from chainrule.data.labelled import FRAME, LabelledBatches, WindowedBatches
+from chainrule.data.pairs import SECOND, TOGETHER, PairBatches, joined
 from chainrule.data.roles import Role
-from chainrule.data.rows import LABEL, TEXT
+from chainrule.data.rows import PAIR, TEXT
+from chainrule.errors import ConfigError, ModelError
 from chainrule.models.base import Body
 from chainrule.models.readers import CountingReader, Examples, Spelling
 from chainrule.models.state import State
-from chainrule.symbols import PAD
+from chainrule.symbols import FIRST, PAD
 from chainrule.tasks.base import BatchSize, mean_loss
 from chainrule.tasks.supervised import Supervised
 
@@ -29,8 +31,11 @@ if TYPE_CHECKING:
     from chainrule.heads.base import Head
 
 ROWS = 256  # texts read side by side
+AGAIN = "Copy or save the model again."
 WINDOWS = "they are read in overlapping windows, and the mean of their logits counts"
-POOLINGS = ("mean", "max", "last", "first", "ends", "attention")
+POOLINGS = ("mean", "max", "last", "first", "cls", "ends", "attention")
+JOINS = ("features", "attention", "sequence")
+UNITS = 128  # of cross-attention, at most
 
 
 @dataclass(frozen=True)
@@ -45,17 +50,51 @@ class Wanted:
 class SequenceTask(Supervised):
     """The vectors of a sequence are pooled into one, and a linear layer answers."""
 
-    answers_codec: ClassVar[str]  # reads the column of right answers
-
     pooling: str | None = option(
         None, "how a sequence becomes one vector; not given: as suits the model", choices=POOLINGS
     )
     head_dropout: float = option(0.5, "dropout of the pooled vector while training", low=0.0, high=0.99)
     dense: int = option(0, "units of a ReLU layer between pooling and output; 0: none", low=0, high=65_536)
 
+    pair: str | None = option(
+        None, "the column of a second text, where two texts have one answer (premise and hypothesis)"
+    )
+    join: str | None = option(
+        None,
+        "how two texts are joined; features: u, v, |u - v|, u * v of both, read one by one; attention: the same after "
+        "cross-attention; sequence: read as one, [CLS] a [SEP] b [SEP]. Not given: sequence for bert, else attention",
+        choices=JOINS,
+    )
+
     @final
     def roles(self) -> Sequence[Role]:
-        return (Role(TEXT), Role(LABEL, codec=self.answers_codec))
+        second = (Role(PAIR, self.pair, like=TEXT),) if self.pair else ()
+        return (Role(TEXT), *second, self.answers_column())
+
+    @abstractmethod
+    def answers_column(self) -> Role:
+        """Where the right answers stand."""
+
+    @final
+    def check_family(self, kind: type[Body]) -> None:
+        """Refuse a family that cannot do it, with what to do."""
+        if self.join and not self.pair:
+            raise ConfigError("--join says how two texts are joined: add --pair COLUMN, the second text.")
+        if self.pair and kind.pairs is None:
+            raise ConfigError(
+                f"A {kind.family} reads one text and cannot compare two. Leave out --pair, or take --model bag or one "
+                "that learns by gradient (cnn, lstm, bert)."
+            )
+        if self.join not in (None, "sequence") and kind.learner != "gradient":
+            raise ConfigError(
+                f"A {kind.family} reads two texts as one sequence: --join {self.join} is for models that learn by "
+                "gradient (cnn, lstm, bert). Leave it out."
+            )
+
+    @final
+    def joined(self, body: Body) -> str:
+        """How this body is given two texts."""
+        return self.join or ("sequence" if body.pairs == "together" else "attention")
 
     @abstractmethod
     def wanted(self, part: Part, codecs: Mapping[str, Codec]) -> Wanted:
@@ -77,25 +116,37 @@ class SequenceTask(Supervised):
     def head(self, body: Body, codecs: Mapping[str, Codec], seed: int) -> Head:
         from chainrule.heads.base import HeadConfig
         from chainrule.heads.direct import Direct
+        from chainrule.heads.paired import Paired, PairedConfig
         from chainrule.heads.pooled import Pooled, PooledConfig
 
         answers = self.answers_count(codecs)
         if isinstance(body, CountingReader):
             return Direct(HeadConfig(width=body.width, answers=answers))
-        config = PooledConfig(
-            pooling=self.pooling or body.pooling,
-            dropout=self.head_dropout,
-            dense=self.dense,
-            sigmoid=self.one_unit(answers),
-            width=body.width,
-            answers=answers,
-        )
-        return Pooled.seeded(config, seed)
+        told: dict[str, Any] = {
+            "pooling": self.pooling or body.pooling,
+            "dropout": self.head_dropout,
+            "dense": self.dense,
+            "sigmoid": self.one_unit(answers),
+            "width": body.width,
+            "answers": answers,
+        }
+        if not self.pair or self.joined(body) == "sequence":
+            return Pooled.seeded(PooledConfig(**told), seed)
+        if self.joined(body) == "attention":  # every place may have found something
+            told |= {"pooling": self.pooling or "max", "units": min(UNITS, body.width)}
+        return Paired.seeded(PairedConfig(**told, attention=self.joined(body) == "attention"), seed)
 
     @final
     def batches(self, body: Body, part: Part, codecs: Mapping[str, Codec], size: BatchSize) -> Batches:
-        wanted = self.wanted(part, codecs)
-        return LabelledBatches(part[TEXT], wanted.targets, size.rows, body.context, size.seed, wanted.extra)
+        return self._batches(body, part, self.wanted(part, codecs), size.rows, size.seed)
+
+    @final
+    def _batches(self, body: Body, part: Part, wanted: Wanted, rows: int, seed: int = 0) -> WindowedBatches:
+        """The texts of a part, or its pairs of texts, and what is asked of them."""
+        given = (wanted.targets, rows, body.context, seed, wanted.extra)
+        if not self.pair:
+            return LabelledBatches(part[TEXT], *given)
+        return PairBatches((part[TEXT], part[PAIR]), self.joined(body) == "sequence", *given)
 
     @final
     def validate(self, body: Body, head: Head | None, part: Part, batches: Batches, most: int) -> float:
@@ -106,41 +157,66 @@ class SequenceTask(Supervised):
         kinds = codecs[TEXT].letter_kinds()
         spelling = Spelling(*kinds) if kinds else None
         answers, weights = self.known_answers(part, codecs), self.weights(part, codecs)
-        return Examples(part[TEXT].ids, answers, spelling, weights)
+        read = joined(part[TEXT], part[PAIR]) if self.pair else part[TEXT]
+        return Examples(read.ids, answers, spelling, weights)
 
     @final
     def read_part(self, body: Body, head: Head, part: Part) -> np.ndarray:
-        """Logits (N, answers) of all examples, before any temperature."""
-        nothing = np.full(part.examples, PAD)
-        return self.read(body, head, LabelledBatches(part[TEXT], nothing, ROWS, body.context))
-
-    @final
-    def read(self, body: Body, head: Head, texts: LabelledBatches) -> np.ndarray:
-        """Logits (N, answers) of all texts, before any temperature; of a long one the mean over its windows."""
-        found = np.zeros((len(texts.starts), head.config.answers), np.float32)
-        windows = texts.windows
-        order = np.argsort(windows.sizes, kind="stable")
+        """Logits (N, answers) of all examples, before any temperature; of a long one the mean over its windows."""
+        texts = self._batches(body, part, Wanted(np.full(part.examples, PAD), {}), ROWS)
+        found = np.zeros((part.examples, head.config.answers), np.float32)
+        order = np.argsort(texts.window_sizes, kind="stable")
         for at in range(0, len(order), ROWS):
             some = order[at : at + ROWS]
-            rows = windows.rows[some]
-            given = texts.take(rows, windows.offsets[some]).tensors(body.device)
+            given = texts.at(some).tensors(body.device)
             with body.inference(given.tokens.numel()):
                 head.eval()
-                logits, _ = self.logits(body, head, given, body.start(len(rows)))  # (B, answers)
-            np.add.at(found, rows, logits.float().cpu().numpy())
-        found /= np.bincount(windows.rows, minlength=len(found))[:, None]
+                logits, _ = self.logits(body, head, given, body.start(len(some)))  # (B, answers)
+            np.add.at(found, texts.of[some], _checked(logits, len(some), head.config.answers))
+        found /= np.bincount(texts.of, minlength=len(found))[:, None]
         return found
 
     @final
     def logits(self, body: Body, head: Head | None, batch: TensorBatch, state: State) -> tuple[Tensor, State]:
-        """Of every answer (B, answers), after reading tokens (B, T)."""
+        """Of every answer (B, answers), after reading tokens (B, T) and, of pairs, those of the second text."""
         assert head is not None
+        if SECOND in batch.extra:
+            return _compared(body, head, batch.tokens, batch.extra[SECOND]), state
         hidden, state = body.read(batch.tokens, state)  # (B, T, D)
         return head(hidden, batch.tokens != PAD), state
 
+    @final
+    def remarks(self, body: Body, part: Part) -> tuple[str, ...]:
+        """What must be said of how texts were read."""
+        sizes, what = part[TEXT].lengths + FRAME, "texts are"
+        if self.pair and self.joined(body) == "sequence":
+            sizes, what = sizes + part[PAIR].lengths + TOGETHER - FRAME, "pairs of texts are"
+        elif self.pair:
+            sizes, what = np.maximum(sizes, part[PAIR].lengths + FRAME), "pairs have a text that is"
+        cut = int((sizes > body.context).sum()) if body.context else 0
+        told = f"{cut:,} {what} longer than --context {body.context}: {WINDOWS}"
+        return (told,) if cut else ()
 
-def remarks(body: Body, part: Part) -> tuple[str, ...]:
-    """What must be said of how texts were read."""
-    cut = int((part[TEXT].lengths + 2 > body.context).sum()) if body.context else 0
-    told = f"{cut:,} texts are longer than --context {body.context}: {WINDOWS}"
-    return (told,) if cut else ()
+
+def _checked(logits: Tensor, rows: int, answers: int) -> np.ndarray:
+    """Logits (B, answers) of which the best of each row is a number."""
+    found: np.ndarray = logits.float().cpu().numpy()
+    if found.shape != (rows, answers):
+        raise ModelError(f"Answers of shape {found.shape} came, and {(rows, answers)} was expected. {AGAIN}")
+    if answers and not np.isfinite(found.max(1)).all():
+        raise ModelError(f"The answer of this model to a text is no number. {AGAIN}")
+    return found
+
+
+def _compared(body: Body, head: Head, first: Tensor, second: Tensor) -> Tensor:
+    """Logits (B, answers) of texts (B, T) and (B, S), all read by the same body."""
+    import torch
+    import torch.nn.functional as F
+
+    longest = max(first.shape[1], second.shape[1])
+    tokens = torch.cat([F.pad(one, (0, longest - one.shape[1]), value=PAD) for one in (first, second)])
+    hidden, _ = body.read(tokens, body.start(len(tokens)))  # (2B, T, D)
+    alike = tokens[:, :, None] == tokens.roll(len(first), 0)[:, None]  # (2B, T, T)
+    same = (alike & (tokens >= FIRST)[:, :, None]).any(2)
+    logits: Tensor = head(hidden, tokens != PAD, same.to(hidden.dtype))
+    return logits

@@ -51,6 +51,8 @@ class Supervised(Teaching):
     """A task whose answers are known for the training data."""
 
     answers_role: ClassVar[str] = LABEL  # the column of right answers; the other roles are what is read
+    made: ClassVar[tuple[str, ...]] = ()  # roles that are made of the main one when data are read
+    suits: ClassVar[Mapping[str, Any]] = {}  # settings of a model where a user gives none
     blank: ClassVar[Mapping[str, Any]]  # what scripts are told of an example with nothing to read
     default_model: ClassVar[str | None] = "bag"  # the family, if none is named
 

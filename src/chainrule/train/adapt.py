@@ -29,27 +29,15 @@ from chainrule.models.base import CountingModel
 from chainrule.models.mix import Mix, best_weights
 from chainrule.symbols import BOS, UNK
 from chainrule.tasks.base import Task
-from chainrule.train.config import FitConfig
-from chainrule.train.fit import (
-    Asked,
-    Outcome,
-    Place,
-    card_of,
-    finished,
-    judging_threads,
-    learn,
-    refits,
-    renamed,
-    settings_of,
-)
+from chainrule.train.card import Outcome, card_of, judging_threads
+from chainrule.train.config import FREE, TUNING, FitConfig
+from chainrule.train.fit import Asked, Place, finished, learn, refits, renamed, settings_of
 from chainrule.train.refit import first_half, recount, refit_facts
 from chainrule.train.start import Start
 
 SLOWER = 0.3  # the learning rate, as a part of that the model was trained with
 CAREFUL = 1e-4  # the learning rate where that is not known
 STACKS = ("layers", "blocks", "rightward.layers", "leftward.layers")  # what families call their layers
-# Settings of a model that say how it is trained, not what it is.
-FREE = ("dropout", "embedding_dropout", "weight_drop", "dropout_kind", "sampled_softmax", "bf16", "memory")
 
 
 @dataclass(frozen=True)
@@ -90,6 +78,9 @@ class Origin:
                 raise self._contradiction(name, getattr(asked, name), value)
         for config in (self.bundle.body.config, self.bundle.codec.config):
             self._check_settings(config, options)
+        for name in ("transfer", *TUNING):
+            if options.get(name):
+                raise ConfigError(f"{flag(name)} is for a new task with a head, such as --task classify.")
 
     def _check_settings(self, config: Config, options: Mapping[str, Any]) -> None:
         given = {name: one for name, one in share(options, type(config)).items() if name not in FREE}

@@ -9,6 +9,9 @@ from chainrule.errors import ConfigError
 from chainrule.models.sizing import EPOCHS
 from chainrule.train.schedule import duration
 
+TUNING = ("body_lr", "layer_lr_decay", "gradual_unfreezing")  # settings of --transfer tuned
+# Settings of a model that say how it is trained, not what it is.
+FREE = ("dropout", "embedding_dropout", "weight_drop", "dropout_kind", "sampled_softmax", "bf16", "memory")
 LENGTHS = ("budget", "epochs", "tokens", "steps")  # ways to say how long to train: one of them
 
 
@@ -33,6 +36,28 @@ class FitConfig(Config):
         "with --from and a new task: frozen weights under a new head, tuned with it, or fresh ones of the same sizes; "
         "not given: tuned",
         choices=("frozen", "tuned", "fresh"),
+    )
+    vectors: str | None = option(
+        None,
+        "word vectors to start from: a model made by fit --model vectors, or a file of word2vec or GloVe; with "
+        "--transfer frozen they stay as they are; not given: tuned",
+    )
+    body_lr: float | None = option(
+        None,
+        "with --transfer tuned: learning rate of the body's highest layer, as a share of --lr; not given: 0.3, and "
+        "0.03 for models of other programs",
+        low=0.0,
+        high=100.0,
+    )
+    layer_lr_decay: float = option(
+        1.0,
+        "with --transfer tuned, discriminative rates: that of a layer, as a share of that of the one above",
+        low=0.0,
+        high=1.0,
+    )
+    gradual_unfreezing: bool = option(
+        False,
+        "with --transfer tuned: the head learns alone at first, then layer after layer joins, the highest first",
     )
     unfreeze: int | None = option(
         None,

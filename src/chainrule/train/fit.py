@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from chainrule.aliases import our_name, our_spelling
 from chainrule.bundle import Bundle
@@ -23,26 +22,26 @@ from chainrule.data.roles import Role
 from chainrule.data.rows import TEXT
 from chainrule.data.sources import ReadConfig
 from chainrule.errors import ConfigError
-from chainrule.models.base import Body, CountingModel, LanguageModel
+from chainrule.models.base import CountingModel, FrameConfig, LanguageModel
 from chainrule.models.readers import ArrayLearner, CountingReader
 from chainrule.models.registry import families, family
 from chainrule.progress import Progress
 from chainrule.progress import progress as shown
 from chainrule.tasks.base import Task, tasks
 from chainrule.tasks.base import task as task_named
+from chainrule.tasks.sequence import SequenceTask
 from chainrule.tasks.supervised import Supervised, Teaching
 from chainrule.train.budget import Timing
+from chainrule.train.card import Outcome, card_of
 from chainrule.train.checkpoint import clear_run
-from chainrule.train.config import FitConfig, TrainConfig
-from chainrule.train.guess import guessed_task
+from chainrule.train.config import TUNING, FitConfig, TrainConfig
+from chainrule.train.guess import framed, guessed_task, paired, several
 from chainrule.train.refit import Twin, first_half, recount, refit_facts, reread, retrain
 from chainrule.train.shared import SharedCodecs
 from chainrule.train.start import Start
+from chainrule.train.start_vectors import given_vectors
 
-if TYPE_CHECKING:
-    from chainrule.heads.base import Head
-
-USUAL = "ngram"
+USUAL, FRAMED = "ngram", "lstm"
 
 
 def fit(
@@ -50,6 +49,7 @@ def fit(
     *,
     model: str | None = None,
     task: str | None = None,
+    multi_label: bool = False,
     codec: str | None = None,
     codec_from: str | Path | Bundle | SharedCodecs | None = None,
     valid: Data | None = None,
@@ -76,8 +76,9 @@ def fit(
     trained on, to see what it forgets. The codec of `codec_from`, another model, is shared: both can be mixed.
     """
     place = Place(run, resume, progress, timing or Timing())
-    asked = Asked(data, valid, test, old, model, task, codec).understood(options)
-    _check_origins(asked, codec_from, init_from)
+    asked = Asked(data, valid, test, old, model, several(task, multi_label), codec).understood(options)
+    options = paired(options, data)
+    _check_origins(asked, codec_from, init_from, options.get("vectors"))
     clear_run(run, resume, force)
     if init_from is not None and asked.supervised:
         from chainrule.train.transfer import transfer
@@ -116,18 +117,22 @@ class Asked:
         return self.task is not None and issubclass(task_named(self.task), Supervised)
 
 
-def _check_origins(asked: Asked, codec_from: object, init_from: object) -> None:
+def _check_origins(asked: Asked, codec_from: object, init_from: object, vectors: object) -> None:
     """Refuse two answers to one question, and old text that nothing is compared with."""
     if codec_from is not None and (asked.codec is not None or init_from is not None):
         other = "--codec" if asked.codec is not None else "--from"
         raise ConfigError(f"{other} says which codec to take, and --codec-from too: give one of them.")
+    if vectors is not None and init_from is not None:
+        raise ConfigError(
+            "--from MODEL has vectors of its own for its words, and --vectors gives others: give one."
+        )
     if asked.old is not None and init_from is None:
         raise ConfigError("Old text shows what a fine-tuned model forgets: add --from MODEL.")
 
 
-def usual_model(task: str | None) -> str:
-    """The family for a task, if none is named."""
-    return (task_named(task).default_model if task else None) or USUAL
+def usual_model(task: str | None, frames: bool = False) -> str:
+    """The family for a task, if none is named; for frames, a network."""
+    return FRAMED if frames else (task_named(task).default_model if task else None) or USUAL
 
 
 @dataclass(frozen=True)
@@ -149,22 +154,49 @@ def _fit(
     asked: Asked, preparing: Callable[..., Prepared], options: Mapping[str, Any], place: Place
 ) -> Bundle:
     """From scratch."""
-    model = asked.model or usual_model(asked.task)
+    model = asked.model or usual_model(asked.task, framed(options, asked.data, asked.codec))
     known = list(settings_of(model, asked.task).values())
     options = renamed(options, known)
+    vectors = given_vectors(model, options)
+    options = vectors.sized(options) if vectors else options
     task = ask(model, asked.task, options)
+    options = {**_suiting(task, model), **options}
     parts = (asked.data, asked.valid, asked.test)
     roles = _roles(model, task)
     prepared = preparing(*parts, options=options, roles=roles, allowed=known, divide=task.divides)
+    prepared = vectors.known(prepared) if vectors else prepared
+    start = vectors.start(prepared) if vectors else None
     settings: Any = family(model).Config.from_values(share(options, family(model).Config))
-    prepared = prepared.spelled_out() if settings.word_letters else prepared
+    check_frames(model, task, prepared.codec)
+    prepared = prepared.spelled_out() if settings.word_letters or prepared.codec.features else prepared
     again = refits(model, prepared, options)
     place = place.judging(task, prepared.valid, prepared.test)
     gradient = family(model).learner == "gradient"
     if again and gradient:
         options = first_half(options, place.run, place.resume)
-    found = learn(model, task, prepared, options, place.run, place.resume, place.progress, place.timing)
-    return finished(task, found, prepared, place, again)
+    run = (place.run, place.resume, place.progress, place.timing)
+    found = learn(model, task, prepared, options, *run, start)
+    found = replace(found, notes=(*found.notes, vectors.note(prepared))) if vectors else found
+    return finished(task, found, prepared, place, again, start)
+
+
+def _suiting(task: Task, model: str) -> dict[str, Any]:
+    """Settings of a family that suit a task."""
+    return share(task.suits, family(model).Config) if isinstance(task, Supervised) else {}
+
+
+def check_frames(model: str, task: Task, codec: Codec) -> None:
+    """Refuse frames where symbols are read or predicted."""
+    if codec.features and task.predicts:
+        raise ConfigError(
+            f"The task {task.name!r} predicts symbols, and these are frames of real numbers. Say what to predict "
+            "of a sequence, --label COLUMN, or take one column by itself: --codec numbers."
+        )
+    if codec.features and not issubclass(family(model).Config, FrameConfig):
+        raise ConfigError(
+            f"A {model} reads symbols, and these are frames of real numbers: take a network, such as --model lstm, "
+            "gru, cnn, gpt or bert."
+        )
 
 
 def _roles(model: str, task: Task) -> list[Role]:
@@ -215,22 +247,26 @@ def ask(model: str, task: str | None, options: Mapping[str, Any]) -> Task:
             "which takes --neural-cache and --dynamic."
         )
     able = kind.tasks if issubclass(kind, CountingReader) else (kind.task,)
-    if kind.learner == "count" and task not in (None, *able):
+    if (kind.learner == "count" or issubclass(kind, CountingReader)) and task not in (None, *able):
         raise ConfigError(
-            f"A {model} is made by counting, for {' and '.join(map(repr, able))}, not for {task!r}."
+            f"A {model} is for {' and '.join(map(repr, able))}, not for {task!r}. "
+            "Choose another with --model: chainrule models lists them."
         )
     wanted = task_named(task or kind.task)
     if wanted.predicts and not issubclass(kind, LanguageModel):
         raise ConfigError(
             f"A {model} predicts no symbols, as the task {wanted.name!r} wants: it is for {kind.task!r}."
         )
-    for name in ("extend_vocab", "unfreeze", "merge", "transfer"):
-        if options.get(name):
+    for name in ("extend_vocab", "unfreeze", "merge", "transfer", *TUNING):
+        if options.get(name) and not (name == "transfer" and options.get("vectors")):
             raise ConfigError(f"{flag(name)} is for fine-tuning a trained model: add --from MODEL.")
     configs: list[type[Config]] = [ReadConfig, *settings_of(model, task).values()]
     for config in configs:
         config.from_values(share(options, config))
-    return wanted.from_values(share(options, wanted))
+    found = wanted.from_values(share(options, wanted))
+    if isinstance(found, SequenceTask):
+        found.check_family(kind)
+    return found
 
 
 def renamed(options: Mapping[str, Any], configs: Iterable[type[Config]]) -> dict[str, Any]:
@@ -242,16 +278,6 @@ def renamed(options: Mapping[str, Any], configs: Iterable[type[Config]]) -> dict
         if theirs != ours:
             warnings.warn(f"{theirs} is called {ours} here.", stacklevel=4)
     return {names[name]: value for name, value in options.items()}
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What learning gave."""
-
-    body: Body
-    head: Head | None
-    notes: tuple[str, ...]  # for people
-    facts: Mapping[str, Any]  # for the card
 
 
 def learn(
@@ -272,9 +298,14 @@ def learn(
     kind: Any = family(model)
     settings = kind.Config.from_values(share(options, kind.Config))
     told = _told(settings, task, prepared.codecs)
+    place = Place(run, resume, progress, timing or Timing())
+    if issubclass(kind, CountingReader) and kind.learner == "gradient":
+        from chainrule.train.by_class import learn_by_class
+
+        return learn_by_class(kind, task, prepared, options, place)
     if kind.learner == "gradient":
-        place = Place(run, resume, progress, timing or Timing())
-        return _train(kind, start.model if start else told, task, prepared, options, place, start)
+        known = start.model if start else None
+        return _train(kind, known or told, task, prepared, options, place, start)
     if issubclass(kind, ArrayLearner):
         return _read(kind, told, task, prepared, progress)
     valid = prepared.valid[TEXT].ids if prepared.valid else None
@@ -321,45 +352,9 @@ def _train(
 
     config = TrainConfig.from_values(share(options, TrainConfig))
     folder = None if place.run is None else Path(place.run)
-    held = {one.name for one in visible(kind.Config)} if start else set[str]()
+    held = {one.name for one in visible(kind.Config)} if start and start.model else set[str]()
     asked = Run(
         kind, settings, task, config, options.keys() | held, folder, place.resume, place.timing, start
     )
     found = learn(asked, prepared, place.progress)
     return Outcome(found.body, found.head, found.notes, found.facts)
-
-
-def judging_threads(facts: Mapping[str, Any]) -> AbstractContextManager[None]:
-    """Judging has as many as training found best: beside other programs, two can be many times slower than one."""
-    if "training" not in facts:
-        return nullcontext()
-    from chainrule.nn.threads import in_threads
-
-    return in_threads(facts["training"]["threads"])
-
-
-def card_of(task: Task, found: Outcome, prepared: Prepared) -> dict[str, Any]:
-    """Where the model comes from and how good it is."""
-    parts = {"valid": prepared.valid, "test": prepared.test}
-    with judging_threads(found.facts):
-        judged = {
-            name: task.judge(found.body, found.head, part, prepared.codecs)
-            for name, part in parts.items()
-            if part is not None
-        }
-    remarks = [f"{name}: {note}" for name, figures in judged.items() for note in figures.notes]
-    main = prepared.train.main
-    return {
-        "data": {
-            "name": prepared.data.source.name,
-            "fingerprint": prepared.data.fingerprint,
-            "train": prepared.data.source.fingerprint,
-            "sequences": main.sequences,
-            "symbols": main.symbols,
-            "bytes": main.bytes,
-        },
-        "reading": prepared.data.source.config.values(),
-        "columns": {name: role.column for name, role in prepared.data.roles.items() if role.column},
-        "notes": [*prepared.notes, *found.notes, *remarks],
-        "figures": {name: dict(figures.values) for name, figures in judged.items()},
-    } | dict(found.facts)

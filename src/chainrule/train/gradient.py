@@ -31,6 +31,7 @@ from chainrule.train.budget import Timing
 from chainrule.train.checkpoint import FILE
 from chainrule.train.config import TrainConfig
 from chainrule.train.distributed import ProcessGroup, is_main_process, process_group, processes
+from chainrule.train.features import Features
 from chainrule.train.network import Network, Rates, Valid
 from chainrule.train.settings import FILE as SETTINGS
 from chainrule.train.settings import Settings, settle
@@ -135,14 +136,17 @@ def _made(
     if isinstance(body, NeuralLanguageModel) and run.task.predicts:
         body.set_unigram_counts(prepared.train[run.task.predicts].ids)
     network = Network(run.task, body, run.task.head(body, prepared.codecs, settled.train.seed))
-    rates = Rates(run.start.scales if run.start else {})
+    rates = Rates(run.start.scales, run.start.since) if run.start else Rates()
     rates.freeze(network)
     batches = run.task.batches(body, prepared.train, prepared.codecs, size)
-    alone = group.size == 1 and not settled.train.shard  # else torchrun says how many threads
-    threads = StepThreads.settled(network, batches) if alone else StepThreads()
     valid = None
     if prepared.valid is not None:
         valid = Valid(prepared.valid, run.task.batches(body, prepared.valid, prepared.codecs, size))
+    if network.head is not None and not any(one.requires_grad for one in body.parameters()):
+        network.features = Features(body)
+        network.features.learn([batches, *([valid.batches] if valid else [])])
+    alone = group.size == 1 and not settled.train.shard  # else torchrun says how many threads
+    threads = StepThreads.settled(network, batches) if alone else StepThreads()
     more: dict[str, Any] = {"timing": run.timing, "group": group, "rates": rates, "threads": threads}
     return make(network, batches, valid, settled.train, run.folder, **more)
 
@@ -151,7 +155,8 @@ def _body(run: Run, settled: Settings) -> Neural:
     """Fresh, or with the weights of the model that is started from."""
     if run.start is None:
         return run.kind.seeded(settled.model, settled.train.seed)
-    return run.kind.from_arrays(settled.model, run.start.weights)
+    found: Neural = run.start.body(run.kind, settled.model, settled.train.seed)
+    return found
 
 
 def _spelled(body: Neural, task: Task, prepared: Prepared) -> Neural:

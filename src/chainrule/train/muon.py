@@ -55,6 +55,8 @@ class Muon(AdamW):
             change = orthogonal(gradient.lerp_(momentum, MOMENTUM))  # (K, N, D)
             change *= -factor * rate * SIZE * max(pile[0].shape) ** 0.5
             for one, moved in zip(pile, change, strict=True):
+                if one.grad is None:  # it does not learn yet
+                    continue
                 one.mul_(1 - factor * rate * self.decay).add_(moved)
 
     def state(self) -> dict[str, Tensor]:

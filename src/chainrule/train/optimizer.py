@@ -40,7 +40,7 @@ class AdamW:
         self.betas = betas
         self.first = {one: torch.zeros_like(own(one)) for one in found}
         self.second = {one: torch.zeros_like(own(one)) for one in found}
-        self.steps = torch.zeros(())
+        self.steps = {one: torch.zeros(()) for one in found}  # of each: some begin later than others
 
     @property
     def parameters(self) -> list[Tensor]:
@@ -55,17 +55,17 @@ class AdamW:
     @torch.no_grad()
     def step(self, rate: float) -> None:
         """Move every parameter against its gradient."""
-        self.steps += 1
         for group, decay, scale in self.groups:
             moving = [one for one in group if one.grad is not None]
             if moving:
+                torch._foreach_add_([self.steps[one] for one in moving], 1.0)
                 torch._fused_adamw_(
                     [own(one) for one in moving],
                     [own(one.grad) for one in moving if one.grad is not None],
                     [self.first[one] for one in moving],
                     [self.second[one] for one in moving],
                     [],
-                    [self.steps] * len(moving),
+                    [self.steps[one] for one in moving],
                     lr=scale * rate,
                     beta1=self.betas[0],
                     beta2=self.betas[1],
@@ -77,15 +77,17 @@ class AdamW:
 
     def state(self) -> dict[str, Tensor]:
         """What it remembers, by name."""
-        found = {"steps": self.steps}
-        for number, one in enumerate(self.parameters):
-            found |= {f"{number}/first": self.first[one], f"{number}/second": self.second[one]}
-        return found
+        kept = {"first": self.first, "second": self.second, "steps": self.steps}
+        return {
+            f"{number}/{name}": values[one]
+            for number, one in enumerate(self.parameters)
+            for name, values in kept.items()
+        }
 
     def restore(self, state: dict[str, Tensor]) -> None:
         """Remember what `state` gave."""
-        self.steps = state["steps"].clone()
         for number, one in enumerate(self.parameters):
+            self.steps[one].copy_(state[f"{number}/steps"])
             self.first[one].copy_(state[f"{number}/first"])
             self.second[one].copy_(state[f"{number}/second"])
 

@@ -127,7 +127,7 @@ class Sharded(Trainer):
     def _divided(self, name: str) -> bool:
         """Whether an array of a checkpoint is one of which every process has a part."""
         room, _, rest = name.partition("/")
-        return rest != "steps" if room == "optimizer" else rest in self.names
+        return not rest.endswith("steps") if room == "optimizer" else rest in self.names
 
     def _whole(self, arrays: dict[str, Tensor]) -> dict[str, np.ndarray]:
         """In the main process, all there is; the others only give what they have."""

@@ -44,13 +44,14 @@ class SharedCodecs:
     ) -> Prepared:
         """Data as ids of these codecs, which have learnt already: their settings stay."""
         self._check(roles, options)
-        named = [replace(role, codec=self.codecs[role.name].name) for role in roles]
+        own = {role.name: self.codecs[role.like or role.name] for role in roles}
+        named = [replace(role, codec=own[role.name].name) for role in roles]
         data = open_data(given, valid, test, roles=named, options=options, allowed=allowed, divide=divide)
         told = replace(data, why=dict.fromkeys(data.roles, f"that of {self.name}"))
-        return encoded(told, {role.name: self.codecs[role.name] for role in roles})
+        return encoded(told, own)
 
     def _check(self, roles: Sequence[Role], options: Mapping[str, Any]) -> None:
-        missing = [role.name for role in roles if role.name not in self.codecs]
+        missing = [role.name for role in roles if (role.like or role.name) not in self.codecs]
         if missing:
             raise ConfigError(f"{self.name} has no codec for {missing[0]}, so none can be taken from there.")
         for codec in self.codecs.values():

@@ -59,8 +59,7 @@ class Trainer:
         self.optimizer = optimizer_for(self.network, self.config, self.rates)
         self.state: State | None = None
         self.best, self.mean = dict[str, Tensor](), dict[str, Tensor]()
-        seconds = self.config.seconds
-        self.budget = None if seconds is None else Budget(seconds, self.timing)
+        self.budget = None if (seconds := self.config.seconds) is None else Budget(seconds, self.timing)
         self.saved = self.now
 
     @property
@@ -219,6 +218,7 @@ class Trainer:
         """Teacher forcing: loss summed over time and batches, clipped gradient, one step of the optimiser."""
         began = self.now
         count = max(1, sum(batch.count for batch in batches))
+        self.rates.thaw(self.network, self.plan.progress(self.at.step))
         nats = self._learn(batches, count, self.plan.rate(self.at.step, self._peak))
         self._average()
         self.at.step += 1
@@ -289,7 +289,8 @@ class Trainer:
         with torch.no_grad():
             for name, value in self._weights().items():
                 mean = self.mean.setdefault(name, value.clone())
-                mean += (value - mean) / self.at.averaged
+                if value.is_floating_point():  # spellings stay as they are
+                    mean += (value - mean) / self.at.averaged
 
     def _validate(self, journal: Journal | None) -> bool:
         """Judge, keep the best weights, write a line; True when there is no hope of getting better."""
@@ -336,7 +337,7 @@ class Trainer:
         if self.valid is None:
             return self.at.nats / max(1, self.at.count)
         return self.network.task.validate(
-            self.body, self.network.head, self.valid.part, self.valid.batches, most
+            self.network.reader, self.network.head, self.valid.part, self.valid.batches, most
         )
 
     def _finish(self) -> None:

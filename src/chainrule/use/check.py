@@ -11,7 +11,7 @@ from chainrule.data.check import Check, examine
 from chainrule.data.columns import Data
 from chainrule.data.dataset import learn_codecs, open_data
 from chainrule.data.roles import Role
-from chainrule.models.base import CostForecast
+from chainrule.models.base import CostForecast, FrameConfig
 from chainrule.models.registry import families, family
 
 
@@ -48,14 +48,15 @@ def check(
     parts = open_data(data, valid, test, roles=roles, codec=codec, options=options)
     codecs = learn_codecs(parts)
     facts, main = examine(parts, codecs), codecs[parts.main]
-    return Checked(main, parts.why[parts.main], parts.notes, facts, _forecast(facts, main.size))
+    return Checked(main, parts.why[parts.main], parts.notes, facts, _forecast(facts, main))
 
 
-def _forecast(facts: Check, vocab_size: int) -> dict[str, CostForecast]:
+def _forecast(facts: Check, codec: Codec) -> dict[str, CostForecast]:
     """The cost of training each family, as it estimates it."""
     symbols = facts.parts["train"].symbols
     return {
         what: cost
         for name in families()
-        for what, cost in family(name).cost_forecasts(facts.sample, vocab_size, symbols).items()
+        if not codec.features or issubclass(family(name).Config, FrameConfig)
+        for what, cost in family(name).cost_forecasts(facts.sample, codec.size, symbols).items()
     }

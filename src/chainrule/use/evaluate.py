@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from chainrule.data.dataset import encoded_part, read_blocks
+from chainrule.data.dataset import encoded_part, read_columns
 from chainrule.data.roles import Role
 from chainrule.judge.bootstrap import ends
 from chainrule.judge.judged import Judged, resamples
+from chainrule.use.columns import columns_of
 from chainrule.use.predict import predictor
-from chainrule.use.spelled import knowing
+from chainrule.use.questions import usual_reading
+from chainrule.use.spelled import knowing, read_roles
 
 if TYPE_CHECKING:
     from chainrule.bundle import Bundle
@@ -28,6 +30,7 @@ class Evaluation:
     task: str
     judged: Judged = field(repr=False)
     seconds: float = field(compare=False)
+    notes: tuple[str, ...] = ()  # what must be said beside the figures
 
     @cached_property
     def figures(self) -> dict[str, float]:
@@ -48,6 +51,7 @@ class Evaluation:
             **self.figures,
             "intervals": {name: list(ends) for name, ends in self.intervals.items()},
             **self.judged.details(),
+            "notes": list(self.notes),
             "seconds": self.seconds,
         }
 
@@ -56,16 +60,14 @@ def evaluate(bundle: Bundle, source: Data, label: str | None = None, **reading: 
     """Judge on data read as the model's own were; `label` is the column of answers, `reading` what else differs."""
     began = time.perf_counter()
     task, head = predictor(bundle)
-    columns = dict(bundle.card.get("columns", {}))
+    columns = columns_of(bundle, source, reading)
     given = {task.answers_role: label} if label else {}
-    roles = [Role(role.name, columns.get(role.name)) for role in task.roles()]
-    usual = {
-        name: value
-        for name, value in bundle.card.get("reading", {}).items()
-        if name in ("format", "encoding")
-    }
-    blocks = read_blocks(source, bundle.codecs, roles=roles, options={**usual, **reading, **given})
-    bundle = knowing(bundle, blocks[task.body_role(bundle.codecs)])
+    roles = [Role(role.name, columns.get(role.name), empty=role.empty) for role in task.roles()]
+    options = {**usual_reading(bundle), **reading, **given}
+    data = read_columns(source, bundle.codecs, roles=roles, options=options)
+    blocks = data.whole()
+    read = read_roles(bundle)
+    bundle = knowing(bundle, lambda: (texts for role in read for texts in blocks[role]()))
     part = encoded_part(bundle.codecs, blocks)
     found = task.judged(bundle.body, head, part, bundle.codecs)
-    return Evaluation(task.name, found, time.perf_counter() - began)
+    return Evaluation(task.name, found, time.perf_counter() - began, (*found.notes, *data.remarks))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from chainrule.codecs.base import Texts
 from chainrule.config import share
 from chainrule.data.columns import Data
-from chainrule.data.dataset import encoded_part, read_blocks
+from chainrule.data.dataset import encoded_part, read_columns
 from chainrule.data.roles import Role
 from chainrule.data.sources import Given, ReadConfig, read
 from chainrule.judge.texts import rewritten
@@ -33,7 +33,7 @@ def evaluate_translations(
     given = {role: column for role, column in (columns or {}).items() if column}
     named = {} if isinstance(data, Mapping) else {**bundle.card.get("columns", {}), **given}
     roles = [Role(name, named.get(name)) for name in (SOURCE, TARGET)]
-    blocks = read_blocks(data, bundle.codecs, roles=roles, options=reading)
+    blocks = read_columns(data, bundle.codecs, roles=roles, options=reading).whole()
     figures = scored(bundle.model, encoded_part(bundle.codecs, blocks)).figures()
     others = {name: figures[name] for name in ("perplexity", "bits_per_symbol")}
     sources, targets = Texts.of(_all(blocks[SOURCE])), [one.decode() for one in _all(blocks[TARGET])]

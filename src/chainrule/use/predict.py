@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
 from chainrule.codecs.base import Texts
 from chainrule.data.corpus import Corpus, Part
+from chainrule.data.rows import TEXT
 from chainrule.errors import ConfigError, ModelError
 from chainrule.tasks.supervised import Answer, Supervised
 from chainrule.use.score import opened
 from chainrule.use.spelled import knowing
-from chainrule.use.text import encodable, typed_texts
+from chainrule.use.text import encodable, texts_of, typed_texts
 
 if TYPE_CHECKING:
     from chainrule.bundle import Bundle
@@ -49,6 +50,11 @@ class Prediction:
     def label(self) -> str | None:
         """The label, where labels are asked for."""
         return getattr(self.answer, "label", None)
+
+    @property
+    def labels(self) -> Sequence[str] | None:
+        """All labels that are given, best first, where there may be several."""
+        return getattr(self.answer, "labels", None)
 
     @property
     def probabilities(self) -> Mapping[str, float]:
@@ -112,21 +118,46 @@ def answers(bundle: Bundle, texts: Texts, top: int | None = None) -> Sequence[An
 def check_single(bundle: Bundle) -> None:
     """Refuse single texts where an example has several columns."""
     task, _ = predictor(bundle)
-    if len(task.inputs()) > 1:
-        flags = " ".join(f"--{name} …" for name in task.inputs())
+    if len(task.inputs()) > 1 + len(task.made):
+        flags = " ".join("TEXT" if name == TEXT else f"--{name} …" for name in task.inputs())
         raise ConfigError(
-            f"The task {task.name!r} reads {' and '.join(task.inputs())}: give {flags}, or a table with these columns "
-            "with --file."
+            f"The model reads {' and '.join(task.inputs())}: give {flags}, or a table with these columns with --file."
         )
 
 
-def predict(bundle: Bundle, texts: Iterable[str], top: int | None = None) -> list[Prediction]:
-    """One prediction for each text, in order."""
+def predict(
+    bundle: Bundle,
+    texts: Iterable[str] | Iterable[tuple[str, str]],
+    pair: Iterable[str] | None = None,
+    top: int | None = None,
+) -> list[Prediction]:
+    """One prediction for each text or, of a model that reads two, for each and the one beside it in `pair`.
+
+    Such texts may also come as tuples.
+    """
     from chainrule.data.numbered import parts
 
+    given: list[Any] = list(texts)
+    if pair is None and given and all(isinstance(one, tuple) and len(one) == 2 for one in given):
+        given, pair = [one for one, _ in given], [other for _, other in given]
+    if pair is not None:
+        from chainrule.use.questions import predict_pairs
+
+        return predict_pairs(bundle, given, list(pair), top)
     check_single(bundle)
-    given = typed_texts(bundle.codec, texts)
-    return [one for rows in parts(given, None, 1) for one in _predicted(bundle, rows, top)]
+    if predictor(bundle)[0].made:
+        from chainrule.use.questions import predict_texts
+
+        return list(predict_texts(bundle, texts_of(given), top))
+    if bundle.codec.features and not _are_typed(given):
+        return list(predict_each(bundle, given, top=top))
+    typed = typed_texts(bundle.codec, given)
+    return [one for rows in parts(typed, None, 1) for one in _predicted(bundle, rows, top)]
+
+
+def _are_typed(texts: Iterable[Any]) -> bool:
+    """Whether sequences are given as text, not as arrays of numbers."""
+    return isinstance(texts, list | tuple) and all(isinstance(one, str) for one in texts)
 
 
 def predict_each(
@@ -135,10 +166,10 @@ def predict_each(
     """One prediction for each row of data of any size, in order, as they are read; blank rows have one, too."""
     from chainrule.data.numbered import numbered
 
-    if len(predictor(bundle)[0].inputs()) > 1:
-        from chainrule.use.questions import predict_questions
+    if len(predictor(bundle)[0].inputs()) > 1 or bundle.codec.features:
+        from chainrule.use.questions import predict_rows
 
-        yield from predict_questions(bundle, source, id=id, top=top, **reading)
+        yield from predict_rows(bundle, source, id=id, top=top, **reading)
         return
 
     usual = {name: value for name, value in bundle.card.get("reading", {}).items() if name not in OF_CODECS}
@@ -152,16 +183,28 @@ def predict_lines(bundle: Bundle, stream: BinaryIO, top: int | None = None) -> I
     from chainrule.data.numbered import parts
 
     check_single(bundle)
-    first = 1
+    made, first = predictor(bundle)[0].made, 1
     for lines in arriving(stream):
+        if made:
+            from chainrule.use.questions import predict_texts
+
+            found = predict_texts(bundle, lines, top)
+            yield from (replace(one, row=first + at) for at, one in enumerate(found))
+            first += len(lines)
+            continue
         for rows in parts(encodable(lines), None, first):
             yield from _predicted(bundle, rows, top)
         first += len(lines)
 
 
-def _predicted(bundle: Bundle, rows: Numbered, top: int | None) -> Iterator[Prediction]:
+def check_top(top: int | None) -> None:
+    """Refuse to give less than one choice."""
     if top is not None and top < 1:
         raise ConfigError(f"--top must be at least 1, not {top}.")
+
+
+def _predicted(bundle: Bundle, rows: Numbered, top: int | None) -> Iterator[Prediction]:
+    check_top(top)
     found = iter(answers(bundle, rows.filled, top))
     names = rows.ids or (None,) * len(rows.texts)
     each = zip(rows.texts, np.asarray(rows.blank).tolist(), names, strict=True)

@@ -21,5 +21,11 @@ def knowing(bundle: Bundle, blocks: Blocks) -> Bundle:
     assert isinstance(bundle.body, Neural)
     codec = bundle.codec.knowing(blocks)
     own, more = bundle.codec.spellings(letters), codec.spellings(letters, bundle.codec.size)
+    codecs = {**bundle.codecs, **dict.fromkeys(read_roles(bundle), codec)}
+    return replace(bundle, codecs=codecs, body=bundle.body.respelled(own, more))
+
+
+def read_roles(bundle: Bundle) -> list[str]:
+    """The roles that its body reads, all by the same codec."""
     role = bundle.task.body_role(bundle.codecs)
-    return replace(bundle, codecs={**bundle.codecs, role: codec}, body=bundle.body.respelled(own, more))
+    return [one.name for one in bundle.task.roles() if role in (one.name, one.like)]

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from chainrule.models.base import SPELLINGS
+from chainrule.models.readers import CountingReader
 from chainrule.symbols import BOS, EOS, UNK
 
 if TYPE_CHECKING:
@@ -49,7 +51,7 @@ class Layer:
 
 def summary(bundle: Bundle) -> tuple[Layer, ...]:
     """The layers of a network and of its head, from the lowest to the highest; none of a model made by counting."""
-    if bundle.body.learner != "gradient":
+    if bundle.body.learner != "gradient" or isinstance(bundle.body, CountingReader):
         return ()
     body, head = bundle.body, bundle.head
     outputs = _outputs(bundle)
@@ -63,6 +65,8 @@ def _layers(
     """Every module below `root` that has arrays of its own."""
     grouped: dict[str, dict[str, tuple[int, ...]]] = {}
     for name, array in arrays.items():
+        if name.endswith(SPELLINGS):  # not learnt
+            continue
         owner = _owner(root, name)
         grouped.setdefault(owner, {})[name.removeprefix(f"{owner}.")] = tuple(array.shape)
     return tuple(

@@ -1,4 +1,4 @@
-"""From flat sequences of ids to n-grams: of words, and of the letters inside a word, each a number of 64 bits."""
+"""From flat sequences of ids to n-grams: of words, and of letters across words, each a number of 64 bits."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import numpy as np
 
 from chainrule.models.readers import LETTER, WORD, Spelling
 from chainrule.runtime import compiled
+from chainrule.symbols import EOS
 
 ORDERS = 8  # of word n-grams, at most
 OFFSET, PRIME, EDGE = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3), np.uint64(0xFFFFFFFF)
-LETTERS = np.uint64(0x9E3779B97F4A7C15)  # n-grams of letters and of words are never the same
+LETTERS = np.uint64(1 << 63)  # the bit that n-grams of letters have and those of words have not
 
 
 @dataclass(frozen=True)
@@ -27,12 +28,19 @@ class Features:
 def features(
     ids: np.ndarray, starts: np.ndarray, spelling: Spelling, words: int, letters: tuple[int, int]
 ) -> Features:
-    """N-grams of up to `words` words, and of `letters` from and to so many."""
-    given = (ids, starts, spelling.kinds, spelling.folded, words, *letters)
+    """N-grams of up to `words` words, and of `letters` from and to so many; none where every symbol is a word."""
+    low, high = letters if (spelling.kinds == LETTER).any() else (0, 0)
+    given = (ids, starts, spelling.kinds, spelling.folded, words, low, high)
     nothing = np.empty(0, np.int64)
     count = _extract(*given, nothing.view(np.uint64), nothing, nothing)
     found = Features(np.empty(count, np.uint64), np.empty(count, np.int64), np.empty(count, np.int64))
     _extract(*given, found.hashes, found.places, found.sequences)
+    return found
+
+
+def of_letters(hashes: np.ndarray) -> np.ndarray:
+    """Which n-grams (n,) are of letters."""
+    found: np.ndarray = hashes >= LETTERS
     return found
 
 
@@ -58,17 +66,18 @@ def _extract(
         while place < end:
             begin, kind = place, kinds[ids[place]]
             place += 1
+            if ids[begin] == EOS:  # another text may follow
+                known = 0
             if kind != LETTER and kind != WORD:
                 continue
             while kind == LETTER and place < end and kinds[ids[place]] == LETTER:
                 place += 1
-            spelt = folded[ids[begin:place]]
             past[1:] = past[:-1].copy()
-            past[0] = _word(spelt)
+            past[0] = _word(folded[ids[begin:place]])
             known = min(known + 1, words)
             count = _word_grams(past, known, place - 1, count, hashes, places)
-            if kind == LETTER:
-                count = _letter_grams(spelt, low, high, begin, count, hashes, places)
+        if high:
+            count = _letter_grams(ids, starts[sequence], end, kinds, folded, low, high, count, hashes, places)
         if len(hashes):
             sequences[first:count] = sequence
     return count
@@ -93,28 +102,43 @@ def _word_grams(
         gram = (gram ^ past[order]) * PRIME
         gram ^= gram >> np.uint64(29)
         if len(hashes):
-            hashes[count], places[count] = gram, place
+            hashes[count], places[count] = gram & ~LETTERS, place
         count += 1
     return count
 
 
 @compiled
 def _letter_grams(
-    spelt: np.ndarray, low: int, high: int, begin: int, count: int, hashes: np.ndarray, places: np.ndarray
+    ids: np.ndarray,
+    begin: int,
+    end: int,
+    kinds: np.ndarray,
+    folded: np.ndarray,
+    low: int,
+    high: int,
+    count: int,
+    hashes: np.ndarray,
+    places: np.ndarray,
 ) -> int:
-    """N-grams of the letters of a word, its two edges counted as letters."""
-    length = len(spelt)
-    for first in range(-1, length):
-        gram = LETTERS
-        for size in range(1, min(high, length - first + 1) + 1):
-            at = first + size - 1
-            letter = EDGE if at < 0 or at >= length else np.uint64(spelt[at])
-            gram = (gram ^ letter) * PRIME
+    """N-grams of the letters of a text; spaces in a row, BOS and EOS are one letter."""
+    spelt, where = np.empty(end - begin, np.uint64), np.empty(end - begin, np.int64)
+    length = 0
+    for place in range(begin, end):
+        space = kinds[ids[place]] != LETTER and kinds[ids[place]] != WORD
+        if not (space and length and spelt[length - 1] == EDGE):
+            spelt[length], where[length] = EDGE if space else np.uint64(folded[ids[place]]), place
+            length += 1
+    for first in range(length):
+        gram = OFFSET
+        for at in range(first, min(first + high, length)):
+            if at > first and ids[where[at - 1]] == EOS:  # another text begins
+                break
+            gram = (gram ^ spelt[at]) * PRIME
             gram ^= gram >> np.uint64(31)
-            if size < low:
+            if at - first + 1 < low:
                 continue
             if len(hashes):
-                hashes[count], places[count] = gram, begin + max(0, min(at, length - 1))
+                hashes[count], places[count] = gram | LETTERS, where[at]
             count += 1
     return count
 

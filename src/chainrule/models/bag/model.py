@@ -2,7 +2,8 @@
 
 NB-SVM (Wang and Manning 2012): an n-gram counts once in a text, as much as its log-count ratio, and a linear support
 vector machine for every answer against the rest weighs these. A number is predicted by ridge regression on the same
-n-grams, each of them counting once.
+n-grams, each of them counting once. There are many more n-grams of letters than of words, and they would drown them:
+so each of the two kinds is scaled to a norm of one in every text.
 """
 
 from __future__ import annotations
@@ -14,14 +15,17 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from chainrule.config import option
-from chainrule.models.bag.features import ORDERS, features, first_ones
-from chainrule.models.bag.svm import Rows, ridge, solve
+from chainrule.errors import ModelError
+from chainrule.models.bag.features import ORDERS, Features, features, first_ones, of_letters
+from chainrule.models.bag.pairs import of_pairs
+from chainrule.models.bag.svm import Rows, ridge, scaled, solve
 from chainrule.models.base import ModelConfig
 from chainrule.models.readers import (
     CountingReader,
     Examples,
     ReaderConfig,
     Spelling,
+    log_odds,
     log_priors,
     plain_spelling,
 )
@@ -35,9 +39,9 @@ MOST = 1 << 27  # weights at most: of many answers, the most frequent n-grams ar
 class BagConfig(ReaderConfig):
     """Which n-grams are counted, and how strongly their weights are held together."""
 
-    orders: int = option(3, "word n-grams: of one word up to so many", low=1, high=ORDERS)
+    orders: int = option(2, "word n-grams: of one word up to so many", low=1, high=ORDERS)
     letters: tuple[int, ...] = option(
-        (3, 6), "character n-grams inside words: from and to so many letters; 0,0: none", low=0, high=32
+        (3, 6), "character n-grams, across words: from and to so many letters; 0,0: none", low=0, high=32
     )
     regularization: float = option(
         0.5,
@@ -51,11 +55,11 @@ class BagConfig(ReaderConfig):
 
 @register("bag")
 class Bag(CountingReader):
-    """score(answer) = b + sum of w r over the n-grams of a text / norm of r."""
+    """score(answer) = b + sum of w r over the n-grams of a text / norm of r, by their kind."""
 
     Config: ClassVar[type[ModelConfig]] = BagConfig
     codec: ClassVar[str | None] = "characters"
-    tasks: ClassVar[tuple[str, ...]] = ("classify", "regress")
+    tasks: ClassVar[tuple[str, ...]] = ("classify", "multi-label", "regress")
     config: BagConfig
 
     def __init__(self, config: BagConfig, arrays: Mapping[str, np.ndarray]) -> None:
@@ -71,9 +75,9 @@ class Bag(CountingReader):
         cls, config: Any, given: Examples, progress: Progress = no_progress, valid: Examples | None = None
     ) -> Self:
         spelling = given.spelling or plain_spelling(config.vocab_size)
-        found = features(given.ids, given.starts, spelling, config.orders, _pair(config.letters))
-        keys = _kept(found.hashes, found.sequences, config)
-        rows = Rows.of(_known(found.hashes, keys), found.sequences, len(given.starts), len(keys))
+        found = _features(given.ids, given.starts, spelling, config)
+        keys, index = _kept(found.hashes, found.sequences, config)
+        rows = Rows.of(index, found.sequences, len(given.starts), of_letters(keys))
         learnt = (
             _numbers(rows, given, config) if given.are_numbers else _labels(rows, given, config, progress)
         )
@@ -90,17 +94,16 @@ class Bag(CountingReader):
         return cls.learn(config, Examples(ids.ravel(), ids[:, 1] % 3))
 
     def evidence(self, ids: np.ndarray, starts: np.ndarray) -> np.ndarray:
-        found = features(ids, starts, self.spelling, self.config.orders, _pair(self.config.letters))
+        found = _features(ids, starts, self.spelling, self.config)
         index = _known(found.hashes, self.keys)
         keep = first_ones(index, found.sequences, len(self.keys))
         index, places, sequences = index[keep], found.places[keep], found.sequences[keep]
         says = np.zeros((len(ids), self.width), np.float32)
         says[starts] = self.bias
+        block = 2 * sequences + of_letters(self.keys)[index]  # of those n-grams that are scaled together
         for answer in range(self.width):
-            ratios = self.ratios[index, answer]  # (n-grams,)
-            squares = np.bincount(sequences, ratios.astype(np.float64) ** 2, len(starts))
-            norm = np.sqrt(np.maximum(squares, 1e-12))[sequences]
-            says[:, answer] += np.bincount(places, ratios * self.weights[index, answer] / norm, len(ids))
+            ratios = scaled(block, self.ratios[index, answer])  # (n-grams,)
+            says[:, answer] += np.bincount(places, ratios * self.weights[index, answer], len(ids))
         return says
 
     def arrays(self) -> Mapping[str, np.ndarray]:
@@ -109,23 +112,43 @@ class Bag(CountingReader):
 
     @classmethod
     def from_arrays(cls, config: Any, arrays: Mapping[str, np.ndarray]) -> Self:
-        return cls(replace(config, answers=len(arrays["bias"])), arrays)
+        found = cls(replace(config, answers=len(arrays["bias"])), arrays)
+        found._check()
+        return found
+
+    def _check(self) -> None:
+        """Arrays that do not fit together would be read beside each other."""
+        tables = {(len(self.keys), self.width)}
+        symbols = {(self.config.vocab_size,)}
+        if {self.ratios.shape, self.weights.shape} != tables or self.bias.shape != (self.width,):
+            raise ModelError(
+                f"{self.ratios.shape} ratios and {self.weights.shape} weights do not fit together."
+            )
+        if {self.spelling.kinds.shape, self.spelling.folded.shape} != symbols:
+            raise ModelError(
+                f"Kinds of {len(self.spelling.kinds)} symbols came, not of {self.config.vocab_size}."
+            )
 
 
 def _labels(rows: Rows, given: Examples, config: BagConfig, progress: Progress) -> dict[str, np.ndarray]:
     """A support vector machine for every answer."""
     shape = (rows.size, config.answers)
     ratios, weights = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
-    bias = log_priors(given.answers, config.answers).astype(np.float32)
+    usual = log_odds(given, config.answers) if given.are_sets else log_priors(given.answers, config.answers)
+    bias = usual.astype(np.float32)
     weighed = np.ones(len(given.answers)) if given.weights is None else given.weights
     costs = config.regularization * weighed  # (texts,)
-    with progress("training", config.answers, "answers") as step:
-        for answer in range(config.answers):
-            own = given.answers == answer
+    # one of two answers is what the other is not
+    apart = 1 if config.answers == 2 and not given.are_sets else config.answers
+    with progress("training", apart, "answers") as step:
+        for answer in range(apart):
+            own = given.having(answer)
             if own.any() and not own.all():
                 ratios[:, answer] = rows.ratios(own)
                 weights[:, answer], bias[answer] = solve(rows, ratios[:, answer], own, costs, config.passes)
             step(1)
+    if apart < config.answers and ratios.any():
+        ratios[:, 1], weights[:, 1], bias[1] = -ratios[:, 0], weights[:, 0], -bias[0]
     return {"ratios": ratios, "weights": weights, "bias": bias}
 
 
@@ -136,13 +159,17 @@ def _numbers(rows: Rows, given: Examples, config: BagConfig) -> dict[str, np.nda
     return {"ratios": ratios, "weights": weights[:, None], "bias": np.array([bias], np.float32)}
 
 
-def _pair(letters: tuple[int, ...]) -> tuple[int, int]:
-    """From and to; one number stands for both."""
-    return (letters[0], letters[-1]) if letters else (0, 0)
+def _features(ids: np.ndarray, starts: np.ndarray, spelling: Spelling, config: BagConfig) -> Features:
+    """All n-grams of texts, or of pairs of texts; of letters one number stands for both ends."""
+    low, high = (config.letters[0], config.letters[-1]) if config.letters else (0, 0)
+    return of_pairs(features(ids, starts, spelling, config.orders, (low, high)), ids, starts)
 
 
-def _kept(hashes: np.ndarray, sequences: np.ndarray, config: BagConfig) -> np.ndarray:
-    """The n-grams (F,) that are frequent enough, ascending; the most frequent ones if there are too many."""
+def _kept(hashes: np.ndarray, sequences: np.ndarray, config: BagConfig) -> tuple[np.ndarray, np.ndarray]:
+    """The n-grams (F,) that are frequent enough, ascending, and the number of each hash among them, -1 for others.
+
+    If there are too many, the most frequent ones are kept.
+    """
     keys, index = np.unique(hashes, return_inverse=True)
     once = first_ones(index, sequences, len(keys))
     counts = np.bincount(index[once], minlength=len(keys))
@@ -150,7 +177,8 @@ def _kept(hashes: np.ndarray, sequences: np.ndarray, config: BagConfig) -> np.nd
     most = max(1, MOST // max(1, config.answers))
     if len(keys) > most:
         least = max(least, int(np.partition(counts, len(keys) - most)[len(keys) - most]) + 1)
-    return keys[counts >= least]
+    enough = counts >= least
+    return keys[enough], np.where(enough, np.cumsum(enough) - 1, -1)[index]
 
 
 def _known(hashes: np.ndarray, keys: np.ndarray) -> np.ndarray:

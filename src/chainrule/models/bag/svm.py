@@ -16,14 +16,26 @@ class Rows:
 
     starts: np.ndarray  # (texts + 1,) int64
     index: np.ndarray  # (entries,) int64
-    size: int  # F, how many n-grams there are
+    kinds: np.ndarray  # (F,) 0 or 1: n-grams of one kind are scaled together
 
     @classmethod
-    def of(cls, index: np.ndarray, sequences: np.ndarray, texts: int, size: int) -> Rows:
+    def of(cls, index: np.ndarray, sequences: np.ndarray, texts: int, kinds: np.ndarray) -> Rows:
         """From n-grams in the order of the text; unknown ones are -1."""
-        keep = first_ones(index, sequences, size)
+        keep = first_ones(index, sequences, len(kinds))
         counts = np.bincount(sequences[keep], minlength=texts)
-        return cls(np.concatenate([[0], np.cumsum(counts)]), index[keep], size)
+        return cls(np.concatenate([[0], np.cumsum(counts)]), index[keep], kinds)
+
+    @property
+    def size(self) -> int:
+        """F, how many n-grams there are."""
+        return len(self.kinds)
+
+    @property
+    def blocks(self) -> np.ndarray:
+        """(entries,) what is scaled together: the n-grams of one kind in one text."""
+        sizes = np.diff(self.starts)
+        found: np.ndarray = 2 * np.repeat(np.arange(len(sizes)), sizes) + self.kinds[self.index]
+        return found
 
     def ratios(self, own: np.ndarray) -> np.ndarray:
         """Log-count ratio (F,) of every n-gram: how much more usual it is in the texts (n,) that are `own`."""
@@ -39,24 +51,22 @@ def solve(
 ) -> tuple[np.ndarray, float]:
     """Weights (F,) and bias that tell texts (n,) that are `own` from the others; `costs` (n,) of their errors."""
     signs, weights = np.where(own, 1.0, -1.0), np.zeros(rows.size + 1)
-    values = _scaled(rows, ratios[rows.index].astype(np.float64))
+    values = scaled(rows.blocks, ratios[rows.index])
     _descend(rows.starts, rows.index, values, signs, costs, _orders(len(own), passes), weights)
     return weights[:-1].astype(np.float32), float(weights[-1])
 
 
 def ridge(rows: Rows, wanted: np.ndarray, cost: float, passes: int) -> tuple[np.ndarray, float]:
     """Weights (F,) and bias whose sums are near the numbers wanted (n,): min |w|^2 / 2 + cost * squared errors."""
-    weights, values = np.zeros(rows.size + 1), _scaled(rows, np.ones(len(rows.index)))
+    weights, values = np.zeros(rows.size + 1), scaled(rows.blocks, np.ones(len(rows.index)))
     _regress(rows.starts, rows.index, values, wanted, cost, _orders(len(wanted), passes), weights)
     return weights[:-1].astype(np.float32), float(weights[-1])
 
 
-def _scaled(rows: Rows, values: np.ndarray) -> np.ndarray:
-    """Values (entries,) of the n-grams, those of every text divided by their norm."""
-    sizes = np.diff(rows.starts)
-    texts = np.repeat(np.arange(len(sizes)), sizes)
-    norms = np.sqrt(np.maximum(np.bincount(texts, values**2, len(sizes)), 1e-12))
-    found: np.ndarray = values / norms[texts]
+def scaled(blocks: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Values (entries,) of n-grams, those of every block divided by their norm."""
+    squares = np.bincount(blocks, values.astype(np.float64) ** 2)
+    found: np.ndarray = values / np.sqrt(np.maximum(squares, 1e-12))[blocks]
     return found
 
 

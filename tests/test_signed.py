@@ -1,0 +1,86 @@
+"""Readers that somebody has changed and signed again: refused in plain words, never answered with what is no number."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import chainrule as cr
+from chainrule.errors import ChainruleError
+from chainrule.store import manifest, tensors
+
+TEXTS = ["she was late", "he was not", "it was fine", "all of it"] * 6
+ANSWERS: dict[str, list[Any]] = {"classify": ["yes", "no"] * 12, "regress": [n / 3 for n in range(24)]}
+Arrays = dict[str, np.ndarray]
+
+
+def changed_arrays(name: str, change: Callable[[np.ndarray], np.ndarray]) -> Callable[[Path], None]:
+    def change_them(folder: Path) -> None:
+        path = folder / "model.safetensors"
+        arrays = {one: array.copy() for one, array in tensors.read(path).items()}
+        tensors.write(path, arrays | {name: change(arrays[name])})
+
+    return change_them
+
+
+def changed_json(name: str, **values: Any) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        found = json.loads((folder / name).read_text())
+        (folder / name).write_text(json.dumps(found | values))
+
+    return change
+
+
+def changed_character(folder: Path) -> None:
+    path = folder / "codecs" / "text" / "vocabulary.txt"
+    path.write_text(path.read_text().replace("\nh\n", "\nhhh\n", 1))
+
+
+def without_label(folder: Path) -> None:
+    found = json.loads((folder / "config.json").read_text())
+    del found["codecs"]["label"]
+    (folder / "config.json").write_text(json.dumps(found))
+
+
+def not_a_number(array: np.ndarray) -> np.ndarray:
+    return np.full_like(array, np.nan)
+
+
+def twice(array: np.ndarray) -> np.ndarray:
+    return np.concatenate([array, array])
+
+
+SPREAD = "codecs/label/values.json"
+CHANGES: dict[str, tuple[str, str, Callable[[Path], None]]] = {
+    "a character of three letters": ("bag", "classify", changed_character),
+    "evidence that is no number": ("bag", "classify", changed_arrays("bias", not_a_number)),
+    "a flat table of weights": ("bag", "classify", changed_arrays("weights", np.ravel)),
+    "a flat table of ratios": ("bag", "regress", changed_arrays("ratios", np.ravel)),
+    "kinds of too many symbols": ("bag", "classify", changed_arrays("kinds", twice)),
+    "a mean that is no number": ("majority", "regress", changed_arrays("priors", not_a_number)),
+    "two means": ("majority", "regress", changed_arrays("priors", twice)),
+    "a table of priors": ("majority", "classify", changed_arrays("priors", lambda one: one[:, None])),
+    "a deviation that is no number": ("majority", "regress", changed_json(SPREAD, scale="nan")),
+    "a deviation of 0": ("majority", "regress", changed_json(SPREAD, scale=0)),
+    "no codec for the numbers": ("majority", "regress", without_label),
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_what_does_not_fit_together_is_refused(what: str, tmp_path: Path) -> None:
+    model, about, change = CHANGES[what]
+    data = {"text": TEXTS, "label": ANSWERS[about]}
+    options = {"min_count": 1} if model == "bag" else {}
+    cr.fit(data, model=model, task=about, **options).save(tmp_path / "m")
+    assert cr.load(tmp_path / "m").predict("she was late")
+    change(tmp_path / "m")
+    manifest.write(tmp_path / "m")
+    with pytest.raises(ChainruleError):
+        bundle = cr.load(tmp_path / "m")
+        bundle.predict("she was late")
+        bundle.evaluate(data)

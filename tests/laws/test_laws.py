@@ -10,6 +10,7 @@ from chainrule.models.registry import families
 from laws.case import CASES, Case
 from laws.laws import LAWS, Law, applies
 from laws.readers import READER_LAWS, READERS, Reader, ReaderLaw
+from laws.taggers import TAGGERS
 
 PAIRS = [(law, case) for case in CASES for law in LAWS if applies(law, case)]
 
@@ -32,4 +33,4 @@ def test_there_are_as_many_laws_as_the_docs_say() -> None:
 
 def test_every_registered_family_is_held_to_the_laws() -> None:
     elsewhere = {"vectors"}  # predicts neither symbols nor labels: tests/models/test_vectors.py
-    assert set(families()) <= {case.name for case in [*CASES, *READERS]} | elsewhere
+    assert set(families()) <= {case.name for case in [*CASES, *READERS, *TAGGERS]} | elsewhere

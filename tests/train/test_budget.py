@@ -74,18 +74,18 @@ class Simulated(Trainer):
     """The loop as it is; only learning and judging take simulated time instead of real one."""
 
     machine: Machine = field(default_factory=lambda: Machine(lambda now: 1.0))
-    rates: list[float] = field(default_factory=list)  # type: ignore[assignment]
+    learnt_at: list[float] = field(default_factory=list)  # the learning rates of all steps
     judged_at: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.rates, self.judged_at = [], []
+        self.learnt_at, self.judged_at = [], []
         self.timing = replace(self.timing, clock=self.machine)
         self.budget = Budget(SECONDS, self.timing)
         self.optimizer, self.best, self.mean, self.saved = None, {}, {}, 0.0  # type: ignore[assignment]
 
     def _learn(self, batches: Sequence[Batch], count: int, rate: float) -> float:
         self.machine.work(STEP)
-        self.rates.append(rate)
+        self.learnt_at.append(rate)
         return 1.0
 
     def _loss_on_valid(self, most: int) -> float:
@@ -136,7 +136,7 @@ def bursts(period: float) -> Slowness:
 def test_a_budget_is_kept_whatever_the_pace_does(slowness: Slowness) -> None:
     run = simulated(slowness)
     assert 0.90 * SECONDS <= run.machine.now <= 1.02 * SECONDS
-    assert run.rates[-1] == pytest.approx(FINAL * run._peak)
+    assert run.learnt_at[-1] == pytest.approx(FINAL * run._peak)
     assert run.at.step >= 0.5 * allowed(slowness)
 
 
@@ -147,7 +147,7 @@ def test_a_busy_beginning_decides_nothing(until: float) -> None:
         return 30.0 if now < 3.0 + until else 1.0
 
     run = simulated(slowness)
-    assert run.at.step > 0.9 * allowed(slowness) and max(run.rates) > 0.9 * run._peak
+    assert run.at.step > 0.9 * allowed(slowness) and max(run.learnt_at) > 0.9 * run._peak
 
 
 def test_validations_are_spread_over_the_time_and_not_over_the_steps() -> None:

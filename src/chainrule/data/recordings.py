@@ -33,6 +33,7 @@ from chainrule.errors import DataError
 
 FIELD = "\x01"  # between a frame, its label and its sequence while rows are sorted; no blank
 X, Y = "X", "y"  # what scikit-learn calls sequences and their labels
+LOOKED_AT = 1000  # names of files
 ID = "id"  # the role of the names of sequences
 SHAPES = "(frames, numbers) for one sequence, or (sequences, frames, numbers)"
 
@@ -83,8 +84,11 @@ def names_arrays(given: Any) -> bool:
     """Whether files are named, and some of them hold arrays."""
     if isinstance(given, Mapping):
         return any(names_arrays(one) for one in given.values())
-    if isinstance(given, list | tuple):
-        return any(isinstance(one, str | os.PathLike) and names_arrays(one) for one in given[:1000])
+    if isinstance(given, list | tuple):  # of texts, a dot is no folder
+        named = [one for one in given[:LOOKED_AT] if isinstance(one, str | os.PathLike)]
+        return any(
+            is_arrays(Path(one)) or (isinstance(one, os.PathLike) and names_arrays(one)) for one in named
+        )
     if not isinstance(given, str | os.PathLike) or not os.path.exists(given):
         return False
     path = Path(given)

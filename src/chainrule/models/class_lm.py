@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import make_dataclass
 from functools import cache
-from typing import Any, ClassVar, Self, final
+from typing import Any, ClassVar, Literal, Self, final
 
 import numpy as np
 
@@ -28,6 +28,7 @@ class ClassModel(CountingReader):
     """log p(c) + log p(x_1 | c) + log p(x_2 | x_1, c) + …"""
 
     member: ClassVar[str]  # the family of its language models
+    pairs: ClassVar[Literal["apart", "together"] | None] = None
 
     def __init__(
         self,

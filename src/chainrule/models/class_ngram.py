@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -39,7 +39,6 @@ class ClassNgram(ClassModel):
 
     member: ClassVar[str] = "ngram"
     Config: ClassVar[type[ModelConfig]] = ClassNgramConfig
-    pairs: ClassVar[Literal["apart", "together"] | None] = None
     config: ClassNgramConfig  # type: ignore[assignment]
 
     @classmethod

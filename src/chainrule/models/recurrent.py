@@ -46,9 +46,8 @@ class RecurrentConfig(StatefulConfig):
     letters: str = option(
         "none",
         "read words by their letters beside word vectors, unknown ones, too: a character CNN or character LSTM; for "
-        "tasks that predict no symbols; chosen: cnn for tag",
+        "tasks that predict no symbols; for tag, cnn if nothing is said",
         choices=("none", "cnn", "lstm"),
-        chosen=True,
     )
     letter_width: int = option(64, "size of a word's vector from its letters", low=2, high=65_536)
     letter_embedding: int = option(16, "embedding size of a letter", low=1, high=65_536)

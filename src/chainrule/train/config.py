@@ -44,7 +44,7 @@ class FitConfig(Config):
     )
     body_lr: float | None = option(
         None,
-        "with --transfer tuned: learning rate of the body's highest layer, as a share of --lr; not given: 0.3, and "
+        "with --transfer tuned: rate of the body's highest layer, as a share of the head's; not given: 0.3, and "
         "0.03 for models of other programs",
         low=0.0,
         high=100.0,

@@ -248,8 +248,9 @@ def ask(model: str, task: str | None, options: Mapping[str, Any]) -> Task:
         )
     able = kind.tasks if issubclass(kind, CountingReader) else (kind.task,)
     if (kind.learner == "count" or issubclass(kind, CountingReader)) and task not in (None, *able):
+        made = "made by counting, for" if kind.learner == "count" else "for"
         raise ConfigError(
-            f"A {model} is for {' and '.join(map(repr, able))}, not for {task!r}. "
+            f"A {model} is {made} {' and '.join(map(repr, able))}, not for {task!r}. "
             "Choose another with --model: chainrule models lists them."
         )
     wanted = task_named(task or kind.task)

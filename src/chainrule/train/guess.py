@@ -25,6 +25,7 @@ from chainrule.errors import ChainruleError, ConfigError
 
 TRANSLATED = {"source", "target"}  # roles of translation
 MULTI_LABEL = "multi-label"
+FEW = 2  # times that a tag comes, at least, on average
 LOOKED_AT = 10_000  # answers
 FRACTIONS, WHOLE = 10, 20  # more values than these, with fractions or as whole numbers, are no classes
 
@@ -95,7 +96,7 @@ def _one_each(answers: list[bytes], texts: Iterator[bytes]) -> bool:
     different = {tag for _, tags in pairs for tag in tags}
     several = any(len(tags) > 1 for _, tags in pairs)
     fits = several and all(len(words) == len(tags) for words, tags in pairs)
-    return fits and len(different) < sum(len(tags) for _, tags in pairs)
+    return fits and FEW * len(different) <= sum(len(tags) for _, tags in pairs)
 
 
 def _words(cell: bytes) -> list[bytes]:

@@ -75,7 +75,7 @@ def predict_rows(
     check_top(top)
     named = columns_of(bundle, source, reading) if columns is None else columns
     roles = [Role(name, named.get(name), bundle.codecs[name].name, empty=True) for name in task.inputs()]
-    if id is not None or is_questions(task.inputs()):
+    if id is not None or is_questions(task.inputs()) or bundle.codec.features:
         roles.append(Role(ID, id, "bytes", empty=True))
     first = 1
     for rows in read_rows(source, roles, {**usual_reading(bundle), **reading}):

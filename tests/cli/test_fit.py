@@ -182,7 +182,7 @@ def test_bits_per_byte_of_numbers_are_of_bins(chainrule: Chainrule, tmp_path: Pa
 
 def test_the_usage_line_is_plain(chainrule: Chainrule) -> None:
     text = chainrule("fit", "--help").out
-    assert "Usage: chainrule fit [OPTIONS] TRAIN...\n" in text
+    assert "Usage: chainrule fit [OPTIONS] [TRAIN]...\n" in text
     assert "chainrule fit --model lstm --help" in " ".join(text.split())
 
 

@@ -54,8 +54,6 @@ FILES = {
         "premise,hypothesis,gold",
         *(f"it is {one} {at},{two} it is,{one == two}" for at in range(20) for one in "abc" for two in "abc"),
     ],
-    "train.en": [f"{line} {number % 7}" for number in range(30) for line in LINES],
-    "train.de": [f"{line[::-1]} {number % 7}" for number in range(30) for line in LINES],
     "val.en": LINES,
     "val.de": [line[::-1] for line in LINES],
     "topics.csv": [

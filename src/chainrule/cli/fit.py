@@ -14,10 +14,10 @@ import typer
 from chainrule.cli.arguments import Codec, Force, Out, Source, Target, Test, Valid, check_named
 from chainrule.cli.fitted import summary, values
 from chainrule.cli.output import Json, Printer, Quiet, Verbose
-from chainrule.cli.parallel import Named, parallel
+from chainrule.cli.parallel import HeldOutConfig, Named, parallel
 from chainrule.cli.settings import SPELLINGS, Groups, from_file, of_fit, of_training, task_named, understood
 from chainrule.cli.verb import Verb, typed
-from chainrule.config import merged, read_toml
+from chainrule.config import merged, parted, read_toml
 from chainrule.errors import ConfigError
 
 Train = Annotated[
@@ -60,10 +60,6 @@ Label = Annotated[
         "--label", metavar="COLUMN", help="The column of labels or numbers: what is to be predicted."
     ),
 ]
-ValidSource = Annotated[str | None, typer.Option("--valid-source", metavar="FILE", help="To validate on.")]
-ValidTarget = Annotated[str | None, typer.Option("--valid-target", metavar="FILE", help="Its translations.")]
-TestSource = Annotated[str | None, typer.Option("--test-source", metavar="FILE", help="To test on.")]
-TestTarget = Annotated[str | None, typer.Option("--test-target", metavar="FILE", help="Its translations.")]
 MultiLabel = Annotated[
     bool,
     typer.Option(
@@ -96,6 +92,7 @@ OWN = (
     "init_from",
     "old",
 )  # options that may stand in a TOML file too
+TRANSLATE = "translate"
 LEAVING = 0.6  # seconds to start Python and to leave it
 
 
@@ -156,10 +153,6 @@ def fit(
     label: Label = None,
     source: Source = None,
     target: Target = None,
-    valid_source: ValidSource = None,
-    valid_target: ValidTarget = None,
-    test_source: TestSource = None,
-    test_target: TestTarget = None,
     multi_label: MultiLabel = False,
     codec: Codec = None,
     codec_from: CodecFrom = None,
@@ -185,20 +178,17 @@ def fit(
     from chainrule.store.files import check_free
     from chainrule.train.fit import ask
 
-    output = Printer(json, quiet, verbose)
+    output, began = Printer(json, quiet, verbose), context.find_root().obj or time.monotonic()
     told = (model, _named_task(task, multi_label), codec, codec_from, label, valid, test, init_from, old)
-    own = {name: str(one) for name, one in zip(OWN, told, strict=True) if one is not None}
-    files = parallel(train or [], (source, target), (valid_source, valid_target), (test_source, test_target))
-    own = files.settings | own
-    options = _settled(own, typed(context), config, output, train or [])
+    held, flags = parted(typed(context), HeldOutConfig)
+    files = parallel(train or [], source, target, held)
+    own = files.settings | {name: str(one) for name, one in zip(OWN, told, strict=True) if one is not None}
+    options = _settled(own, flags, config, output, train or [])
     if "init_from" not in options:
         ask(options["model"], options.get("task"), options)  # mistakes first, before anything is read
     check_free(out, force)
-    began = context.find_root().obj or time.monotonic()
     if each is not None:
-        if resume or init_from is not None:
-            raise ConfigError("--each trains several models from scratch: leave out --resume and --from.")
-        return _fit_each(files.data, out, each, options, output)
+        return _fit_each(files.data, out, each, options | {"resume": resume}, output)
     _fit(files.data, out, options | files.parts | {"resume": resume}, force, output, began)
 
 
@@ -263,6 +253,8 @@ def _fit_each(source: Named, out: Path, each: str, options: dict[str, Any], outp
     """A folder for each value, with a name that is one; what comes of each is told as soon as it is saved."""
     from chainrule.train.each import fit_each
 
+    if options.pop("resume") or "init_from" in options:
+        raise ConfigError("--each trains several models from scratch: leave out --resume and --from.")
     taken: set[str] = set()
     began = time.monotonic()
     for value, bundle in fit_each(source, each, **options):

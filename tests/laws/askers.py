@@ -13,6 +13,7 @@ import numpy as np
 import chainrule as cr
 from asked import OTHER, asked, columns
 from chainrule.bundle import Bundle
+from chainrule.models.base import SourceConfig
 from chainrule.models.registry import families, family
 from chainrule.tasks.span import Found
 
@@ -133,4 +134,8 @@ ASKER_LAWS: list[AskerLaw] = [
     law_05_the_question_decides,
     law_06_long_passages_are_read_to_their_end,
 ]
-ASKERS = [Asker(name) for name in families() if family(name).learner == "gradient"]
+ASKERS = [
+    Asker(name)
+    for name in families()
+    if family(name).learner == "gradient" and not issubclass(family(name).Config, SourceConfig)
+]

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from chainrule.models.base import FrameConfig
+from chainrule.models.base import FrameConfig, SourceConfig
 from chainrule.models.neural import Neural
 from chainrule.models.registry import families, family
 from chainrule.nn.frames import FrameProjection
@@ -114,5 +114,9 @@ FRAMED_LAWS: list[FramedLaw] = [
     law_05_who_reads_to_the_left_has_not_seen_what_follows,
     law_06_made_again_from_its_arrays_it_reads_the_same_and_keeps_no_frames,
 ]
-FRAMED = [Framed(name) for name in families() if issubclass(family(name).Config, FrameConfig)]
+FRAMED = [
+    Framed(name)
+    for name in families()
+    if issubclass(family(name).Config, FrameConfig) and not issubclass(family(name).Config, SourceConfig)
+]
 EXPECTED = {"rnn", "gru", "lstm", "window", "gpt", "bert", "cnn"}

@@ -148,5 +148,5 @@ READERS = [
     Reader(name)
     for name in (*families(), "class-lstm")
     if (not issubclass(family(name), LanguageModel) or family(name).learner == "gradient")
-    and family(name).task not in ("vectors", "tag")
+    and family(name).task not in ("vectors", "tag", "translate")
 ]

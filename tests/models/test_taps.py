@@ -172,7 +172,7 @@ def test_a_replaced_block_is_what_the_next_one_reads() -> None:
     ):
         found = predictions(model)
     plain, _ = model.blocks.all[0](
-        model._embeddings(ROWS, torch.arange(6)[None]), None, AttentionMask(causal=True)
+        model.positions(model.vectors(ROWS), torch.arange(6)[None]), None, AttentionMask(causal=True)
     )
     above, _ = model.blocks.all[1](plain + given, None, AttentionMask(causal=True))
     torch.testing.assert_close(heard["blocks.0.output"][0], plain + given)

@@ -106,7 +106,8 @@ def test_a_setting_that_is_not_printed_as_chosen_has_its_printed_default(model: 
     given = {"epochs": 1.0} if family(model).learner == "gradient" else {}
     texts = text.read_text().splitlines()
     labelled = {"text": texts, "label": [str(len(one) % 2) for one in texts]}
-    data: Any = labelled if family(model).task == "classify" else text
+    paired = {"source": np.array(texts, object), "target": np.array(texts, object)}
+    data: Any = {"classify": labelled, "translate": paired}.get(family(model).task, text)
     bundle = cr.fit(data, model=model, codec="words", progress=no_progress, **given)
     used = {**bundle.config["model"], **bundle.card.get("settings", {})}
     differ = {name for name, one in printed(model).items() if used[name] != one.default} - given.keys()

@@ -17,7 +17,7 @@ from chainrule.cli.output import Json, Printer, Quiet, Verbose
 from chainrule.cli.parallel import HeldOutConfig, Named, parallel
 from chainrule.cli.settings import SPELLINGS, Groups, from_file, of_fit, of_training, task_named, understood
 from chainrule.cli.verb import Verb, typed
-from chainrule.config import merged, parted, read_toml
+from chainrule.config import merged, parted, read_toml, settings
 from chainrule.errors import ConfigError
 
 Train = Annotated[
@@ -115,7 +115,8 @@ def _groups(told: Mapping[str, str]) -> Groups:
 
     if "init_from" not in told:
         task = _task(told)
-        return of_fit(told.get("model") or usual_model(task, _framed(told)), task, told.get("codec"))
+        groups = of_fit(told.get("model") or usual_model(task, _framed(told)), task, told.get("codec"))
+        return groups | ({"Parallel files": settings(HeldOutConfig)} if task == TRANSLATE else {})
     from chainrule.saved import read_config
 
     found = read_config(Path(told["init_from"]))

@@ -140,7 +140,7 @@ def encoder_decoder(workload: Workload, given: Mapping[str, Any], weights: Weigh
         "dropout": 0.2,
         "lr": 0.004,
     }
-    chosen |= {"batch_size": 64, "seq_len": 32, "optimizer": "muon"}
+    chosen |= {"batch_size": 64, "seq_len": 32, "optimizer": "muon", **sampled(workload)}
     return {name: value for name, value in chosen.items() if name not in given}
 
 

@@ -22,7 +22,7 @@ from chainrule.data.roles import Role
 from chainrule.data.rows import TEXT
 from chainrule.data.sources import ReadConfig
 from chainrule.errors import ConfigError
-from chainrule.models.base import CountingModel, FrameConfig, LanguageModel
+from chainrule.models.base import CountingModel, FrameConfig, LanguageModel, SourceConfig
 from chainrule.models.readers import ArrayLearner, CountingReader
 from chainrule.models.registry import families, family
 from chainrule.progress import Progress
@@ -254,6 +254,11 @@ def ask(model: str, task: str | None, options: Mapping[str, Any]) -> Task:
             "Choose another with --model: chainrule models lists them."
         )
     wanted = task_named(task or kind.task)
+    if issubclass(kind.Config, SourceConfig) and not wanted.source:
+        raise ConfigError(
+            f"A {model} writes from a source: it is for {kind.task!r}, not for {task!r}. Name --source and "
+            "--target, or another --model."
+        )
     if wanted.predicts and not issubclass(kind, LanguageModel):
         raise ConfigError(
             f"A {model} predicts no symbols, as the task {wanted.name!r} wants: it is for {kind.task!r}."

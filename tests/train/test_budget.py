@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -258,10 +259,11 @@ def resumed(folder: str) -> None:
 
 
 def test_killed_at_random_a_budget_resumes_by_its_revisions(tmp_path: Path) -> None:
-    whole = ticking(tmp_path / "whole")
+    whole, began = ticking(tmp_path / "whole"), time.perf_counter()
     whole.run()
+    seconds = time.perf_counter() - began
     (tmp_path / "plan.json").write_text(json.dumps(asdict(whole.plan)))
-    assert killed_at_random(__file__, "resumed", [str(tmp_path)], 5) == 5
+    assert killed_at_random(__file__, "resumed", [str(tmp_path)], 5, seconds) == 5
     curves = [(tmp_path / name / "metrics.jsonl").read_text() for name in ("whole", "killed")]
     assert curves[0] == curves[1]
 

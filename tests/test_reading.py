@@ -146,8 +146,9 @@ def test_eight_bits_answer_almost_the_same(gpt: Bundle, bert: Bundle) -> None:
         assert isinstance(small.model, Neural)
         kinds = {type(one) for one in small.model.modules()}
         assert Int8Linear in kinds and Linear not in kinds
-    assert gpt.compressed().generate("the", temperature=0.0, length=4) == gpt.generate(
-        "the", temperature=0.0, length=4
+    # after "the" alone several words are about as probable as each other
+    assert gpt.compressed().generate("the rain", temperature=0.0, length=3) == gpt.generate(
+        "the rain", temperature=0.0, length=3
     )
 
 

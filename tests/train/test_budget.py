@@ -268,6 +268,29 @@ def test_killed_at_random_a_budget_resumes_by_its_revisions(tmp_path: Path) -> N
     assert curves[0] == curves[1]
 
 
+def test_a_run_killed_while_its_first_plan_is_made_goes_on_as_recorded(tmp_path: Path) -> None:
+    whole = ticking(tmp_path / "whole")
+    whole.run()
+
+    class Killed(Exception):
+        pass
+
+    def kill(budget: Budget) -> None:
+        raise Killed
+
+    part = trainer(tmp_path / "part")
+    part.budget = Recorded(whole.plan)  # type: ignore[assignment]
+    part._plan_judging = kill  # type: ignore[method-assign]
+    with pytest.raises(Killed):
+        part.run()
+    again = trainer(tmp_path / "part")
+    again.budget = Recorded(whole.plan)  # type: ignore[assignment]
+    assert again.restore() and not again.plan.revisions
+    again.run()
+    assert again.plan == whole.plan
+    np.testing.assert_array_equal(weights(again), weights(whole))
+
+
 def test_a_resumed_run_has_what_is_left_of_its_budget(tmp_path: Path) -> None:
     run = trainer(tmp_path)
     run.timing = Timing(lambda: 42.0)

@@ -93,6 +93,8 @@ class Trainer:
         if self.at.ended and self.budget:
             self._extend(self.budget)
         if self.at.step:
+            if not self.plan.revisions:  # it was stopped while its first plan was made
+                self._look_up()
             return
         if self.budget is None:
             steps = self.config.asked_steps(self._epoch, self._symbols)
@@ -118,10 +120,9 @@ class Trainer:
         """After a step: stop, save or revise the plan: the main process decides for all."""
         late = self.now - self.saved > duration(self.config.checkpoint_every)
         revision = self._revision()
-        found = self.group.all_reduce(
+        stopping, saving, revising = self.group.all_reduce(
             [self.stopping(), *(self.group.is_main and wish for wish in (late, revision is not None))]
         )
-        stopping, saving, revising = found
         if revising:
             self._revise(revision)
         if saving or stopping:
@@ -365,8 +366,9 @@ class Trainer:
         if self.state is not None:
             shares = zip(*self.group.gathered(self.state.tensors()), strict=True)
             arrays |= {f"state/{number}": interleaved(rows) for number, rows in enumerate(shares)}
-        random = self.group.gathered(torch.get_rng_state())
-        arrays |= {f"random/{rank}": one for rank, one in enumerate(random)}
+        arrays |= {
+            f"random/{rank}": one for rank, one in enumerate(self.group.gathered(torch.get_rng_state()))
+        }
         return Checkpoint(self._whole(arrays), asdict(self.at) | {"passed": self.now})
 
     def _whole(self, arrays: dict[str, Tensor]) -> dict[str, np.ndarray]:

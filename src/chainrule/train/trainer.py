@@ -98,8 +98,7 @@ class Trainer:
             return
         if self.budget is None:
             steps = self.config.asked_steps(self._epoch, self._symbols)
-            learnt = steps * self._symbols // VALIDATIONS  # between two validations
-            self.at.plan = Plan.of(steps, max(PROBE, learnt // 3))
+            self.at.plan = Plan.of(steps, max(PROBE, steps * self._symbols // (3 * VALIDATIONS)))
             self._tell_plan()
         self.at.speed = Speed(began=self.now)
 
@@ -366,9 +365,8 @@ class Trainer:
         if self.state is not None:
             shares = zip(*self.group.gathered(self.state.tensors()), strict=True)
             arrays |= {f"state/{number}": interleaved(rows) for number, rows in enumerate(shares)}
-        arrays |= {
-            f"random/{rank}": one for rank, one in enumerate(self.group.gathered(torch.get_rng_state()))
-        }
+        random = self.group.gathered(torch.get_rng_state())
+        arrays |= {f"random/{rank}": one for rank, one in enumerate(random)}
         return Checkpoint(self._whole(arrays), asdict(self.at) | {"passed": self.now})
 
     def _whole(self, arrays: dict[str, Tensor]) -> dict[str, np.ndarray]:

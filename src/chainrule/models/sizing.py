@@ -144,6 +144,21 @@ def encoder_decoder(workload: Workload, given: Mapping[str, Any], weights: Weigh
     return {name: value for name, value in chosen.items() if name not in given}
 
 
+def sequence_to_sequence(workload: Workload, given: Mapping[str, Any], weights: Weights) -> dict[str, Any]:
+    """Settings for a recurrent encoder-decoder."""
+    width = 512 if workload.symbols >= FEW_PAIRED else 128
+    chosen: dict[str, Any] = {
+        "layers": 1,
+        "width": width,
+        "embedding": given.get("width", width) // 2,
+        "tied": "yes",
+        "dropout": 0.3,
+        "lr": 0.003,
+    }
+    chosen |= {"batch_size": 64, "seq_len": 32, **sampled(workload)}
+    return {name: value for name, value in chosen.items() if name not in given}
+
+
 def _headed(width: int, given: Mapping[str, Any]) -> dict[str, int]:
     """A width and heads that divide it into even parts, whichever of the two was given."""
     if "width" not in given:

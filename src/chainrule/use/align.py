@@ -11,7 +11,7 @@ from chainrule.models.state import State
 if TYPE_CHECKING:
     from torch import Tensor
 
-BLIND = "The family {family!r} attends to no source here, so it has no alignment. Fit a transformer, or seq2seq with attention."
+BLIND = "The family {family!r} attends to no source: it has no alignment. Fit a transformer, or seq2seq with attention."
 
 
 def alignments(body: Body, tokens: Tensor, state: State) -> Tensor:

@@ -196,6 +196,17 @@ def test_the_gradient_reaches_everything() -> None:
         assert not still, f"{form}: {still}"
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_eight_bits_say_nearly_the_same(form: str) -> None:
+    model = made(**FORMS[form])
+    with torch.no_grad():
+        (whole, _), (eight, _) = (
+            one.read(TOKENS, one.start(2, SOURCES)) for one in (model, model.compressed())
+        )
+    close = (whole - eight).abs()[TOKENS != PAD].mean()
+    assert close < 0.05 * whole.abs().mean()
+
+
 def test_it_learns_to_turn_sequences_round() -> None:
     """Reversing needs the whole source, from its end."""
     model = Seq2Seq.seeded(Seq2SeqConfig(vocab_size=11, width=32, attention="general"), 0)

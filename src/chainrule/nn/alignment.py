@@ -127,7 +127,13 @@ class Alignment(nn.Module):
         self, queries: Tensor, source: AttendedSource, history: AlignmentHistory | None
     ) -> tuple[Tensor, AlignmentHistory | None]:
         """Weights (B, T, S) of queries (B, T, Q), and the history after all of them."""
-        scores = self._scores(queries, source)  # (B, T, S)
+        return self.weigh(queries if self.query is None else self.query(queries), source, history)
+
+    def weigh(
+        self, asked: Tensor, source: AttendedSource, history: AlignmentHistory | None
+    ) -> tuple[Tensor, AlignmentHistory | None]:
+        """The same for queries as they are compared with keys (B, T, K)."""
+        scores = self._scores(asked, source)  # (B, T, S)
         if history is None:
             return self._weights(scores, source), None
         if self.diagonal is not None:
@@ -142,10 +148,10 @@ class Alignment(nn.Module):
             found.append(weights)
         return torch.cat(found, 1), history
 
-    def _scores(self, queries: Tensor, source: AttendedSource) -> Tensor:
-        if self.query is None or self.energy is None:
-            return queries @ source.keys.transpose(1, 2)
-        sums = self.query(queries)[:, :, None] + source.keys[:, None]  # (B, T, S, K)
+    def _scores(self, asked: Tensor, source: AttendedSource) -> Tensor:
+        if self.energy is None:
+            return asked @ source.keys.transpose(1, 2)
+        sums = asked[:, :, None] + source.keys[:, None]  # (B, T, S, K)
         return torch.matmul(sums.tanh(), self.energy)
 
     def _weights(self, scores: Tensor, source: AttendedSource) -> Tensor:

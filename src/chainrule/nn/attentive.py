@@ -17,6 +17,7 @@ from chainrule.nn.alignment import Alignment, AlignmentHistory, AttendedSource
 from chainrule.nn.cells import CellState, See, after, unseen
 from chainrule.nn.product import Linear, product
 from chainrule.nn.recurrent import OneWay, Stack, StepTaps
+from chainrule.nn.stepwise import StepMatrix, stepwise
 
 Memories = tuple[CellState, ...]  # of every layer, (B, D) each
 
@@ -51,7 +52,7 @@ class AttentiveDecoder(nn.Module):
     ) -> None:
         super().__init__()
         self.layers, self.attention, self.readout = layers, attention, readout
-        self.before, self.feeding = before, feeding
+        self.before, self.feeding, self.bf16 = before, feeding, readout.bf16
 
     def attend(self, vectors: Tensor, summary: Tensor, real: Tensor) -> AttendedSource:
         """What is kept of source vectors (B, S, M), no padding where they are `real` (B, S)."""
@@ -87,36 +88,45 @@ class AttentiveDecoder(nn.Module):
         self, vectors: Tensor, state: Written, source: AttendedSource, lengths: Tensor | None
     ) -> tuple[Tensor, Tensor, Memories]:
         """What does not depend on the step before is computed for all steps at once."""
-        layers = _Layers(self.layers, vectors)
-        looks, read, fed, memories, history = (
-            list[Look](),
-            list[Tensor](),
-            state.fed,
-            state.memories,
-            state.history,
-        )
+        layers, reader = _Layers(self.layers, vectors), _Reader(self, source)
+        looks, read, fed, memories, history = [], [], state.fed, state.memories, state.history
         for given in layers.given:  # (B, G D)
-            look = self._look(memories[-1][0], source, history) if self.before else None
+            look = reader.look(memories[-1][0], history) if self.before else None
             known = [] if look is None else [look.context]
             memories = layers.step(given, known if fed is None else [*known, fed], memories)
-            look = look or self._look(memories[-1][0], source, history)
+            look = look or reader.look(memories[-1][0], history)
             if self.feeding:
-                fed = self._read_out(look.context, memories[-1][0])
+                fed = reader.read_out(look.context, memories[-1][0])
                 read.append(fed)
-            looks, history = [*looks, look], look.history
+            looks.append(look)
+            history = look.history
         top, ended = layers.ended(state.memories, lengths)  # (B, T, D)
         contexts = torch.stack([look.context for look in looks], 1)  # (B, T, M)
         hidden = torch.stack(read, 1) if self.feeding else self._read_out(contexts, top)  # (B, T, R)
         return hidden, torch.cat([look.weights for look in looks], 1), ended
 
-    def _look(self, query: Tensor, source: AttendedSource, history: AlignmentHistory | None) -> Look:
-        """Of a query (B, Q)."""
-        weights, history = self.attention(query[:, None], source, history)  # (B, 1, S)
-        return Look(weights, (weights @ source.vectors)[:, 0], history)
-
     def _read_out(self, context: Tensor, hidden: Tensor) -> Tensor:
         """Both joined."""
         return self.readout(torch.cat([context, hidden], -1)).tanh()  # type: ignore[no-any-return]
+
+
+class _Reader:
+    """What the steps of a decoder do beside its layers: looking at the source, reading out."""
+
+    def __init__(self, decoder: AttentiveDecoder, source: AttendedSource) -> None:
+        self.attention, self.source, bf16 = decoder.attention, source, decoder.bf16 and decoder.training
+        self.query = None if self.attention.query is None else stepwise(self.attention.query, bf16)
+        self.readout = stepwise(decoder.readout, bf16)
+
+    def look(self, query: Tensor, history: AlignmentHistory | None) -> Look:
+        """Of a query (B, Q)."""
+        asked = query if self.query is None else self.query(query)  # (B, K)
+        weights, history = self.attention.weigh(asked[:, None], self.source, history)  # (B, 1, S)
+        return Look(weights, (weights @ self.source.vectors)[:, 0], history)
+
+    def read_out(self, context: Tensor, hidden: Tensor) -> Tensor:
+        """Both joined (B, R)."""
+        return self.readout(torch.cat([context, hidden], 1)).tanh()
 
 
 class SummaryDecoder(nn.Module):
@@ -157,17 +167,21 @@ class _Layers:
         self.taps = [StepTaps(one) for one in self.layers]
         cell, bf16 = self.layers[0].cell, self.layers[0].bf16 and stack.training
         size = vectors.shape[2]
-        own, self.more = cell.input_weight[:, :size], cell.input_weight[:, size:]  # (G D, E), (G D, …)
+        own, more = cell.input_weight[:, :size], cell.input_weight[:, size:]  # (G D, E), (G D, …)
         self.given = product(vectors, own, cell.bias, bf16).unbind(1)  # (B, G D) each
+        self.more = StepMatrix(more, bf16)
+        self.hidden = [StepMatrix(one.cell.hidden_weight, bf16) for one in self.layers]
+        self.above = [StepMatrix(one.cell.input_weight, bf16) for one in self.layers[1:]]
 
     def step(self, given: Tensor, more: Sequence[Tensor], memories: Memories) -> Memories:
         """The embedding's share of the gates (B, G D), and what else the lowest layer reads (B, …)."""
-        given = torch.addmm(given, torch.cat(list(more), 1), self.more.t())
+        given = given + self.more.times(torch.cat(list(more), 1))
         moved: list[CellState] = []
         for place, (layer, memory) in enumerate(zip(self.layers, memories, strict=True)):
             if place:
-                given = layer.cell.project(self.stack.between(moved[-1][0][:, None])[:, 0])
-            moved.append(layer.cell.step(given, memory, layer.cell.hidden_weight, self._see(place)))
+                below = self.stack.between(moved[-1][0][:, None])[:, 0]
+                given = self.above[place - 1].times(below) + layer.cell.bias
+            moved.append(layer.cell.step(given, memory, self.hidden[place], self._see(place)))
         self.passed.append(tuple(moved))
         return self.passed[-1]
 

@@ -100,6 +100,7 @@ class Body(ABC):
     pairs: ClassVar[Literal["apart", "together"] | None] = (
         "apart"  # two texts: one by one, as one, not at all
     )
+    alignment: ClassVar[str | None] = None  # the tap of its attention to a source, see `use.align`
     context: int | None = None  # most symbols it can hold; None: no limit
     stateful: bool = False  # the state is carried from one sequence to the next, as in running text
     width: int = 0  # D, the numbers of a hidden vector; 0: what it reads out is no vector

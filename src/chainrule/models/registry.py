@@ -47,6 +47,10 @@ BUILT_IN: dict[str, tuple[str, str]] = {
         "chainrule.models.transformer",
         "Transformer: an encoder reads the source, a decoder that attends to it writes (Vaswani et al. 2017)",
     ),
+    "seq2seq": (
+        "chainrule.models.seq2seq",
+        "recurrent encoder-decoder: a source is read, with attention (Bahdanau, Luong) or without (Sutskever, Cho)",
+    ),
     "elmo": (
         "chainrule.models.elmo",
         "ELMo: forward and backward LSTM language models over words read by their letters",

@@ -37,6 +37,7 @@ class Transformer(CausalTransformer):
     Config: ClassVar[type[ModelConfig]] = EncoderDecoderConfig
     task: ClassVar[str] = "translate"
     codec: ClassVar[str | None] = "subwords"
+    alignment: ClassVar[str | None] = "blocks.*.cross.weights"
     config: EncoderDecoderConfig
     sizes = reader_sizes = staticmethod(encoder_decoder)
 

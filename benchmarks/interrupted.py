@@ -23,7 +23,8 @@ from random import Random
 import served
 import shim
 from faults import Done, Hang, Lost, Section, Wrong
-from workshop import RUN, TEXT
+from formats import TEXT
+from workshop import RUN
 
 import chainrule as cr
 from chainrule.cli import main

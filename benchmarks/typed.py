@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -181,6 +182,7 @@ def commands(examples: Path, place: Path, random: Random) -> str | None:
         at, change = random.randint(0, len(words)), random.randrange(3)
         words[at : at + (change > 0)] = [] if change == 2 else [other]
     (place / "OUT.there").write_text("of the user\n")
+    os.chdir(place)  # what is written has odd names
     given = [*verb.split(), *(_located(word, examples, place) for word in words)]
     code, told = executed(given)
     if code not in (0, 1, 2) or "chainrule: unexpected " in told or "Traceback" in told:

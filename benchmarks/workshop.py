@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -140,7 +140,7 @@ def said(folder: Path) -> list[float]:
     if bundle.task.source:
         return list(_numbers([one.to_dict() for one in bundle.translate([PROBE], beam=2)]))
     if bundle.task.predicts is not None:
-        return [float(bundle.score(PROBE).log2prob)]
+        return [float(bundle.score("1 2 3" if bundle.codec.name == "numbers" else PROBE).log2prob)]
     if not isinstance(bundle.task, Supervised):
         return [*_numbers(bundle.similar("she", 3).to_dict()), *map(float, bundle.embed(PROBE)[0])]
     told = [one.to_dict() for one in answers(bundle, PROBE)]
@@ -163,31 +163,42 @@ def example_model(name: str, about: str) -> cr.Bundle:
     return cr.fit(example_data(about), model=name, task=about, **options)
 
 
-def _others_made(folder: Path) -> Iterator[tuple[str, cr.Bundle]]:
-    """Models that differ in something else than family and task."""
-    lines = TABLE["text"]
-    yield "subwords", cr.fit(lines, model="ngram", order=2, codec="subwords", vocab=300)
-    yield "numbers", cr.fit([[n % 12 + n // 9 for n in range(200)]], model="ngram", order=2, codec="numbers")
-    yield "deep", cr.fit(lines, model="lstm", **FIT, layers=2)
-    yield "adapted", cr.load(folder / "lstm").adapted(dynamic=True, neural_cache=True)
-    yield "crf", cr.fit(example_data("tag"), model="gru", task="tag", crf=True, **FIT)
-    for join in ("features", "attention", "sequence"):
-        pairs = {"text": TABLE["text"], "pair": TABLE["pair"], "label": TABLE["label"]}
-        yield f"pair-{join}", cr.fit(pairs, model="gru", task="classify", pair="pair", join=join, **FIT)
-    for name in FRAMED:
-        yield (
-            f"frames-{name}",
-            cr.fit({"text": FRAMES, "label": WAYS}, model=name, task="classify", **FRAMED[name]),
-        )
-    spelt: dict[str, Any] = {"model": "vectors", "subwords": True, "min_count": 1, "width": 8, "buckets": 99}
-    yield "spelt", cr.fit(lines, **spelt)
+def _paired(join: str) -> cr.Bundle:
+    pairs = {role: TABLE[role] for role in ("text", "pair", "label")}
+    return cr.fit(pairs, model="gru", task="classify", pair="pair", join=join, **FIT)
+
+
+def _framed(name: str) -> cr.Bundle:
+    return cr.fit({"text": FRAMES, "label": WAYS}, model=name, task="classify", **FRAMED[name])
+
+
+LINES = TABLE["text"]
+OTHERS: dict[
+    str, Callable[[Path], cr.Bundle]
+] = {  # models that differ in something else than family and task
+    "subwords": lambda _: cr.fit(LINES, model="ngram", order=2, codec="subwords", vocab=300),
+    "numbers": lambda _: cr.fit(
+        [[n % 12 + n // 9 for n in range(200)]], model="ngram", order=2, codec="numbers"
+    ),
+    "deep": lambda _: cr.fit(LINES, model="lstm", **FIT, layers=2),
+    "adapted": lambda models: cr.load(models / "lstm").adapted(dynamic=True, neural_cache=True),
+    "crf": lambda _: cr.fit(example_data("tag"), model="gru", task="tag", crf=True, **FIT),
+    "spelt": lambda _: cr.fit(LINES, model="vectors", subwords=True, min_count=1, width=8, buckets=99),
+    **{f"pair-{one}": lambda _, one=one: _paired(one) for one in ("features", "attention", "sequence")},  # type: ignore[misc]
+    **{f"frames-{one}": lambda _, one=one: _framed(one) for one in FRAMED},  # type: ignore[misc]
+}
+
+
+def example_names() -> list[str]:
+    """Of all models that are made, without making them."""
+    return [*(name for name, _, _ in wanted()), *OTHERS, "mix"]
 
 
 def _models(folder: Path) -> None:
     for name, kind, about in wanted():
         example_model(kind, about).save(folder / name)
-    for name, bundle in _others_made(folder):
-        bundle.save(folder / name)
+    for name, made in OTHERS.items():
+        made(folder).save(folder / name)
     valid = folder.parent / "data" / "text.txt"
     _command("mix", folder / "ngram", folder / "gru", "--valid", valid, "-o", folder / "mix")
     check_complete(folder)

@@ -166,6 +166,12 @@ def test_a_signal_where_nothing_can_be_raised_comes_again(name: str, code: int, 
     assert (done.returncode, done.stderr) == (code, f"chainrule: {told}; nothing was written.\n")
 
 
+def test_the_script_of_an_installer_is_interrupted_with_a_message() -> None:
+    program = f"import os, signal\nfrom chainrule.__main__ import main\n{NOW}\nmain()"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (130, "chainrule: stopped; nothing was written.\n")
+
+
 def test_the_command_has_a_handler_before_it_imports_anything() -> None:
     names = "sorted(name for name in sys.modules if name.startswith('chainrule'))"
     done = started("known = set(sys.modules)", f"print({names}, set(sys.modules) - known)")

@@ -174,6 +174,14 @@ def test_other_shapes_and_kinds_are_refused(tmp_path: Path, array: np.ndarray, m
         rows(tmp_path)
 
 
+def test_a_damaged_header_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.npy"
+    np.save(path, FRAMES[1])
+    path.write_bytes(path.read_bytes().replace(b"), }", b" {[("))
+    with pytest.raises(DataError, match="cannot be read as an array"):
+        rows(path)
+
+
 def test_what_is_wrong_is_told(tmp_path: Path) -> None:
     path = long_table(tmp_path / "a.csv")
     path.write_text(path.read_text().replace(",0.5,", ",half,"))

@@ -6,6 +6,7 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ def _refusing(name: str) -> Iterator[None]:
     """Whatever is wrong with a file is a DataError."""
     try:
         yield
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile, KeyError) as error:
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile, KeyError, TokenError) as error:
         told = str(error).strip().replace("\n", " ")
         if any(sign in told for sign in OBJECTS):
             raise _pickled(name) from error

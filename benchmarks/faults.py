@@ -212,6 +212,7 @@ def sections() -> list[Section]:
 
 def prepared(folder: Path, few: bool = False) -> Path:
     """Examples to damage, made by a process of its own, which says nothing."""
+    import interrupted
     import workshop
 
     examples = folder / "examples"
@@ -220,6 +221,7 @@ def prepared(folder: Path, few: bool = False) -> Path:
         try:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             workshop.make(examples, few)
+            interrupted.count(examples, few)
         except BaseException as error:
             print(error, file=sys.stderr)
             os._exit(1)

@@ -6,14 +6,13 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from tokenize import TokenError
 from typing import Any
 
 import numpy as np
 from numpy.lib import format as npy
 
 from chainrule.data.paths import plain_suffix
-from chainrule.errors import DataError
+from chainrule.errors import ChainruleError, DataError
 
 SUFFIXES = (".npy", ".npz")
 LARGEST = 1 << 33  # bytes of one array
@@ -40,7 +39,9 @@ def _refusing(name: str) -> Iterator[None]:
     """Whatever is wrong with a file is a DataError."""
     try:
         yield
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile, KeyError, TokenError) as error:
+    except (ChainruleError, MemoryError):
+        raise
+    except Exception as error:  # whatever the readers of NumPy and of archives come upon
         told = str(error).strip().replace("\n", " ")
         if any(sign in told for sign in OBJECTS):
             raise _pickled(name) from error

@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from chainrule.config import option
+from chainrule.errors import ModelError
 from chainrule.heads.base import Head, HeadConfig, register
 from chainrule.nn.crf import best, log_likelihood, shares
 from chainrule.nn.product import Linear
@@ -88,8 +89,14 @@ class TagHead(Head):
         scaled = logits.astype(np.float64) / temperature
         if not self.chained:
             raised = np.exp(scaled - scaled.max(1, keepdims=True, initial=-np.inf))
-            return raised / raised.sum(1, keepdims=True)  # type: ignore[no-any-return]
-        return shares(scaled, starts, *self._chain(temperature))  # type: ignore[no-any-return]
+            found = raised / raised.sum(1, keepdims=True)
+        else:
+            found = shares(scaled, starts, *self._chain(temperature))
+        if not np.isfinite(found).all():
+            raise ModelError(
+                "Tags of this model have probabilities that are no numbers. Save the model again."
+            )
+        return found  # type: ignore[no-any-return]
 
     def _chain(self, temperature: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """What each step is worth (K, K), and beginning and ending with each tag (K,)."""

@@ -88,7 +88,7 @@ def _texts(hypotheses: Given, references: Given | Sequence[Given], options: Mapp
     for name in rest:
         raise ConfigError(f"There is no option {name!r} for texts.")
     several = references if isinstance(references, list | tuple) else [references]
-    said, *wanted = (_lines(one, reading) for one in (hypotheses, *several))
+    said, *wanted = (lines(one, reading) for one in (hypotheses, *several))
     found = rewritten(said, wanted, meteor=meteor)
     return Evaluation("texts", found, time.perf_counter() - began), found
 
@@ -97,7 +97,7 @@ def _all(blocks: Blocks) -> list[bytes]:
     return [one for texts in blocks() for one in texts]
 
 
-def _lines(given: Given, reading: ReadConfig) -> list[str]:
+def lines(given: Given, reading: ReadConfig | None = None) -> list[str]:
     """Every line or row, blank ones included."""
-    rows = read(given, reading).rows((None,), (False,))
+    rows = read(given, reading or ReadConfig()).rows((None,), (False,))
     return [one.decode("utf-8", "replace").strip() for (texts,) in rows for one in texts]

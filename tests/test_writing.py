@@ -101,6 +101,33 @@ def test_one_line_comes_out_for_every_line_that_goes_in(
     assert len(json.loads(capsys.readouterr().out)["choices"]) == 2
 
 
+def test_two_systems_are_compared_by_texts_and_as_models(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, target = pairs(60, 4)
+    worse = [one if at % 3 else "0" for at, one in enumerate(target)]
+    for name, rows in {"src": source, "ref": target, "a": target, "b": worse}.items():
+        (tmp_path / name).write_text("\n".join(rows) + "\n")
+    a, b, ref = (str(tmp_path / name) for name in ("a", "b", "ref"))
+    texts = ["evaluate", "--hypotheses", a, "--references", ref, "--references", b, "--json"]
+    for more in (["--hypotheses", b], ["--against", b]):
+        assert main([*texts, *more]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert found["models"] == [a, b]
+        assert found["differences"]["wer"]["first"] == found["differences"]["wer"]["second"] == 0.0
+    assert main(["evaluate", "--hypotheses", a, "--hypotheses", b, "--references", ref, "--json"]) == 0
+    one = json.loads(capsys.readouterr().out)["differences"]["wer"]
+    assert one["first"] == 0.0 < one["second"] and one["significant"] and one["p_values"]["bootstrap"] < 0.01
+    model = str(folder / "mt")
+    data = ["--source", str(tmp_path / "src"), "--target", ref, "--against", model]
+    assert main(["evaluate", model, *data]) == 0
+    assert "p (randomisation)" in capsys.readouterr().out
+    assert (
+        main(["evaluate", "--hypotheses", a, "--hypotheses", a, "--hypotheses", b, "--references", ref]) == 2
+    )
+    assert "compare two" in capsys.readouterr().err
+
+
 def test_the_command_fits_files_and_columns(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

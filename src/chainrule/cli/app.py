@@ -31,6 +31,7 @@ from chainrule.cli import (
     next,
     predict,
     rank,
+    rate,
     score,
     show,
     similar,
@@ -60,8 +61,9 @@ app.command("similar", cls=Verb)(similar.similar)
 app.command("analogy", cls=Verb)(analogy.analogy)
 app.command("map-vectors", cls=Verb)(map_vectors.map_vectors)
 app.command("predict", cls=DataVerb)(predict.predict)
-app.command("evaluate", cls=DataVerb)(evaluate.evaluate)
+app.command("evaluate", cls=evaluate.EvaluateVerb)(evaluate.evaluate)
 app.command("translate", cls=translate.TranslateVerb)(translate.translate)
+app.command("rate", cls=Verb)(rate.rate)
 app.command("rank", cls=rank.RankVerb)(rank.rank)
 app.command("forecast", cls=forecast.ForecastVerb)(forecast.forecast)
 app.command("anomalies", cls=DataVerb)(anomalies.anomalies)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +11,9 @@ import typer
 from chainrule.cli.arguments import Source, Target, named, pairs, sources
 from chainrule.cli.output import Json, Printer, Quiet, Verbose, number, table, tabled
 from chainrule.cli.saved import Int8, loaded
-from chainrule.cli.verb import typed
+from chainrule.cli.settings import Groups, of_data
+from chainrule.cli.verb import Verb, typed
+from chainrule.config import settings
 from chainrule.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -37,16 +40,37 @@ SecondColumn = Annotated[
 ]
 Against = Annotated[
     Path | None,
-    typer.Option("--against", metavar="MODEL", help="Another model on the same data: is one better?"),
+    typer.Option(
+        "--against",
+        metavar="MODEL",
+        help="Another model on the same data, or texts of another system: is one better?",
+    ),
 ]
 Hypotheses = Annotated[
-    str | None,
-    typer.Option("--hypotheses", metavar="FILE", help="Texts that any system wrote; needs no MODEL."),
+    list[str] | None,
+    typer.Option(
+        "--hypotheses",
+        metavar="FILE",
+        help="Texts that any system wrote, without MODEL; twice: two are compared.",
+    ),
 ]
 References = Annotated[
-    str | None,
-    typer.Option("--references", metavar="FILE", help="What these texts should have been, line by line."),
+    list[str] | None,
+    typer.Option(
+        "--references",
+        metavar="FILE",
+        help="What these texts should have been, line by line; again: other references of the same lines.",
+    ),
 ]
+
+
+class EvaluateVerb(Verb):
+    """Its settings are those of reading data, and of figures of texts."""
+
+    def groups(self, asked: Mapping[str, str]) -> Groups:
+        from chainrule.judge.meteor import MeteorConfig
+
+        return {**of_data(), "Texts": settings(MeteorConfig)}
 
 
 def evaluate(
@@ -69,61 +93,74 @@ def evaluate(
 
     Labels: accuracy, macro-F1, log-loss and calibration, by class and all together. Answers to questions: exact match
     and F1, of all and of those with and without an answer. Translations: BLEU, chrF and TER with sacrebleu's signature,
-    ROUGE, word and character error rate, perplexity; also of texts that any other system wrote. --against tells the
-    difference to another model.
+    ROUGE, METEOR, word and character error rate, perplexity; also of texts that any other system wrote. --against tells
+    the difference to another model, or to other texts, and whether it is significant.
     """
     output, reading = Printer(json, quiet, verbose), typed(context) | ({} if pair is None else {"pair": pair})
-    if hypotheses is not None or references is not None:
-        found = _texts(model, hypotheses, references)
+    names = [str(one) for one in (model, against) if one is not None]
+    found: Evaluation | PairedEvaluation
+    if hypotheses or references:
+        names = [*(hypotheses or []), *([] if against is None else [str(against)])]
+        found = _texts(model, names, references or [], reading)
     elif model is None:
         raise ConfigError("Give a MODEL and DATA, or --hypotheses and --references.")
-    elif against is not None:
-        both = _both(model, against, int8, data or [], label, reading)
-        told = {"models": [str(model), str(against)]}
-        return output.result(told | both.to_dict(), compared(both, str(model), str(against)))
     else:
-        found = _model(loaded(model, int8), data or [], label, source, target, reading)
-    output.result(found.to_dict(), describe(found))
+        found = _model([loaded(Path(one), int8) for one in names], data or [], label, source, target, reading)
+    _told(found, names, output)
 
 
-def _both(
-    model: Path, against: Path, int8: bool, data: list[str], label: str | None, reading: dict[str, Any]
-) -> PairedEvaluation:
-    from chainrule.use.against import evaluate_against
+def _told(found: Evaluation | PairedEvaluation, names: list[str], output: Printer) -> None:
+    from chainrule.use.evaluate import Evaluation
 
-    return evaluate_against(
-        loaded(model, int8), loaded(against, int8), sources(_named(data)), label, **reading
-    )
+    if isinstance(found, Evaluation):
+        return output.result(found.to_dict(), describe(found))
+    output.result({"models": names} | found.to_dict(), compared(found, *names))
 
 
-def _texts(model: Path | None, hypotheses: str | None, references: str | None) -> Evaluation:
-    from chainrule.use.evaluate_texts import evaluate_texts
+def _texts(
+    model: Path | None, hypotheses: list[str], references: list[str], options: dict[str, Any]
+) -> Evaluation | PairedEvaluation:
+    from chainrule.use.evaluate_texts import evaluate_texts, evaluate_texts_against
 
-    if hypotheses is None or references is None or model is not None:
+    if not hypotheses or not references or model is not None:
         raise ConfigError("Give --hypotheses and --references together, and no MODEL.")
-    return evaluate_texts(named(hypotheses), named(references))
+    if len(hypotheses) > 2:
+        raise ConfigError(f"There are {len(hypotheses)} systems: compare two, the first with each other one.")
+    first, *others = (named(one) for one in hypotheses)
+    wanted = [named(one) for one in references]
+    if others:
+        return evaluate_texts_against(first, others[0], wanted, **options)
+    return evaluate_texts(first, wanted, **options)
 
 
 def _model(
-    bundle: Bundle,
+    bundles: list[Bundle],
     data: list[str],
     label: str | None,
     source: str | None,
     target: str | None,
     reading: dict[str, Any],
-) -> Evaluation:
-    from chainrule.use.evaluate import evaluate
-
-    if bundle.task.source is not None:
-        from chainrule.use.evaluate_texts import evaluate_translations
-
-        columns = {"source": source, "target": target} if data else {}
-        return evaluate_translations(bundle, pairs(data, source, target), columns, **reading)
+) -> Evaluation | PairedEvaluation:
+    first, *others = bundles
+    if any(one.task.source is not None for one in bundles):
+        return _translations(bundles, data, source, target, reading)
     if source or target:
-        raise ConfigError(
-            f"--source and --target are for translations, and the task is {bundle.task.name!r}."
-        )
-    return evaluate(bundle, sources(_named(data)), label, **reading)
+        raise ConfigError(f"--source and --target are for translations, and the task is {first.task.name!r}.")
+    if others:
+        return first.evaluate_against(others[0], sources(_named(data)), label, **reading)
+    return first.evaluate(sources(_named(data)), label, **reading)
+
+
+def _translations(
+    bundles: list[Bundle], data: list[str], source: str | None, target: str | None, options: dict[str, Any]
+) -> Evaluation | PairedEvaluation:
+    from chainrule.use.evaluate_texts import evaluate_translations, evaluate_translations_against
+
+    columns = {"source": source, "target": target} if data else {}
+    given, (first, *others) = pairs(data, source, target), bundles
+    if others:
+        return evaluate_translations_against(first, others[0], given, columns, **options)
+    return evaluate_translations(first, given, columns, **options)
 
 
 def _named(data: list[str]) -> list[str]:
@@ -138,8 +175,12 @@ def compared(both: PairedEvaluation, first: str, second: str) -> str:
     for name, one in both.differences.items():
         own = [number(found.figures[name]) for found in (both.first, both.second)]
         ends = f"{number(one.low)} to {number(one.high)}"
-        rows.append([name.replace("_", " "), *own, number(one.value), ends, "yes" if one.real else "no"])
-    head = ["", first, second, "difference", "95 % interval", "significant"]
+        tests = [number(p) for p in one.p_values.values()]
+        rows.append(
+            [name.replace("_", " "), *own, number(one.value), ends, *tests, "yes" if one.real else "no"]
+        )
+    tests = [f"p ({name})" for one in both.differences.values() for name in one.p_values]
+    head = ["", first, second, "difference", "95 % interval", *dict.fromkeys(tests), "significant"]
     notes = dict.fromkeys([*both.first.notes, *both.second.notes])
     return "\n\n".join([table(head, rows), *(f"{note}." for note in notes)])
 

@@ -38,6 +38,7 @@ class PairedEvaluation:
                 "difference": one.value,
                 "interval": [one.low, one.high],
                 "significant": one.real,
+                **({"p_values": dict(one.p_values)} if one.p_values else {}),
             }
             for name, one in self.differences.items()
         }

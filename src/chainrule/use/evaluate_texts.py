@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from chainrule.codecs.base import Texts
-from chainrule.config import share
+from chainrule.config import parted, share
 from chainrule.data.columns import Data
 from chainrule.data.dataset import encoded_part, read_columns
 from chainrule.data.roles import Role
 from chainrule.data.sources import Given, ReadConfig, read
-from chainrule.judge.texts import rewritten
+from chainrule.errors import ConfigError
+from chainrule.judge.meteor import MeteorConfig
+from chainrule.judge.significance import differences
+from chainrule.judge.texts import Rewritten, rewritten
 from chainrule.tasks.translate import SOURCE, TARGET, scored
+from chainrule.use.against import PairedEvaluation
 from chainrule.use.evaluate import Evaluation
 from chainrule.use.translate import Translator
 
@@ -26,10 +30,45 @@ def evaluate_translations(
     bundle: Bundle, data: Data, columns: Mapping[str, str | None] | None = None, **options: Any
 ) -> Evaluation:
     """Translate the sources of data and judge what comes of it; how probable the right targets are is told, too."""
+    return _translated(bundle, data, columns, options)[0]
+
+
+def evaluate_translations_against(
+    bundle: Bundle, other: Bundle, data: Data, columns: Mapping[str, str | None] | None = None, **options: Any
+) -> PairedEvaluation:
+    """Two models that translate the same sources."""
+    return _paired(*(_translated(one, data, columns, options) for one in (bundle, other)))
+
+
+def evaluate_texts(hypotheses: Given, references: Given | Sequence[Given], **options: Any) -> Evaluation:
+    """Texts of any system, one a line, beside their references; blank lines count.
+
+    Several references for each line are a list of files; `options` are those of `MeteorConfig`.
+    """
+    return _texts(hypotheses, references, options)[0]
+
+
+def evaluate_texts_against(
+    hypotheses: Given, others: Given, references: Given | Sequence[Given], **options: Any
+) -> PairedEvaluation:
+    """Texts of two systems beside the same references."""
+    return _paired(*(_texts(one, references, options) for one in (hypotheses, others)))
+
+
+Found = tuple[Evaluation, Rewritten]
+
+
+def _paired(first: Found, second: Found) -> PairedEvaluation:
+    return PairedEvaluation(first[0], second[0], differences(first[1], second[1]))
+
+
+def _translated(
+    bundle: Bundle, data: Data, columns: Mapping[str, str | None] | None, options: Mapping[str, Any]
+) -> Found:
     began = time.perf_counter()
-    reading = share(options, ReadConfig)
-    writing = {name: one for name, one in options.items() if name not in reading}
-    translator = Translator.of(bundle, writing)
+    meteor, rest = parted(options, MeteorConfig)
+    reading = share(rest, ReadConfig)
+    translator = Translator.of(bundle, {name: one for name, one in rest.items() if name not in reading})
     given = {role: column for role, column in (columns or {}).items() if column}
     named = {} if isinstance(data, Mapping) else {**bundle.card.get("columns", {}), **given}
     roles = [Role(name, named.get(name)) for name in (SOURCE, TARGET)]
@@ -37,22 +76,28 @@ def evaluate_translations(
     figures = scored(bundle.model, encoded_part(bundle.codecs, blocks)).figures()
     others = {name: figures[name] for name in ("perplexity", "bits_per_symbol")}
     sources, targets = Texts.of(_all(blocks[SOURCE])), [one.decode() for one in _all(blocks[TARGET])]
-    found = [choices[0].text for choices in translator.choices(sources)]
-    return Evaluation(bundle.task.name, rewritten(found, targets, others), time.perf_counter() - began)
+    said = [choices[0].text for choices in translator.choices(sources)]
+    found = rewritten(said, [targets], others, meteor)
+    return Evaluation(bundle.task.name, found, time.perf_counter() - began), found
 
 
-def evaluate_texts(hypotheses: Given, references: Given) -> Evaluation:
-    """Texts of any system, one a line, beside one reference each; blank lines count."""
+def _texts(hypotheses: Given, references: Given | Sequence[Given], options: Mapping[str, Any]) -> Found:
     began = time.perf_counter()
-    said, wanted = (_lines(one) for one in (hypotheses, references))
-    return Evaluation("texts", rewritten(said, wanted), time.perf_counter() - began)
+    meteor, rest = parted(options, MeteorConfig)
+    reading, rest = parted(rest, ReadConfig)
+    for name in rest:
+        raise ConfigError(f"There is no option {name!r} for texts.")
+    several = references if isinstance(references, list | tuple) else [references]
+    said, *wanted = (lines(one, reading) for one in (hypotheses, *several))
+    found = rewritten(said, wanted, meteor=meteor)
+    return Evaluation("texts", found, time.perf_counter() - began), found
 
 
 def _all(blocks: Blocks) -> list[bytes]:
     return [one for texts in blocks() for one in texts]
 
 
-def _lines(given: Given) -> list[str]:
+def lines(given: Given, reading: ReadConfig | None = None) -> list[str]:
     """Every line or row, blank ones included."""
-    rows = read(given, ReadConfig()).rows((None,), (False,))
+    rows = read(given, reading or ReadConfig()).rows((None,), (False,))
     return [one.decode("utf-8", "replace").strip() for (texts,) in rows for one in texts]

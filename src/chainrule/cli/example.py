@@ -31,7 +31,8 @@ def example(
 ) -> None:
     """Write a small example data set.
 
-    Weather, visits to a shop, DNA, temperatures, a sensor or text, each with a pattern to learn.
+    Weather, visits to a shop, DNA, temperatures, a sensor or text, each with a pattern to learn; and texts with the
+    sources they are written from, such as dates.
     """
     from chainrule.data.examples import EXAMPLES
 
@@ -73,9 +74,9 @@ def _check_free(file: Path, force: bool) -> None:
 
 def _next(name: str, file: Path) -> str:
     """A command that uses it."""
-    from chainrule.data.examples import LABELS, OPTIONS
+    from chainrule.data.examples import example_named
 
-    if name in LABELS:
-        words = [*OPTIONS[name], "--label", LABELS[name], "-o", LABELS[name]]
-        return shlex.join(["chainrule", "fit", str(file), *words])
-    return shlex.join(["chainrule", "compare", str(file), *OPTIONS[name]])
+    one = example_named(name)
+    if not one.task:
+        return shlex.join(["chainrule", "compare", str(file), *one.options])
+    return shlex.join(["chainrule", "fit", str(file), *one.task, *one.options, "-o", one.label or name])

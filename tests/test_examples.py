@@ -158,7 +158,7 @@ def test_the_verb_writes_the_file_and_says_what_to_do_next(run: Run) -> None:
     values = json.loads(run("dna", "--json"))
     assert Path("dna.txt").stat().st_size == values["bytes"] and values["output"] == "dna.txt"
     assert values["next"] == "chainrule compare dna.txt"
-    words = "chainrule fit dates.tsv --source human --target iso --codec characters -o dates"
+    words = "chainrule fit dates.tsv --source human --target iso --codec characters -o dates-model"
     assert json.loads(run("dates", "--json"))["next"] == words
 
 

@@ -82,7 +82,7 @@ def read_card(path: Path) -> dict[str, Any]:
     return card
 
 
-def check_vocabulary(folder: Path, sizes: Mapping[str, int], config: ModelConfig) -> None:
+def check_vocabulary(folder: Path, sizes: Mapping[str, Any], config: ModelConfig) -> None:
     """A model that reads or predicts other ids than its codecs would give wrong numbers without a word."""
     for name, size in sizes.items():
         if getattr(config, name, size) != size:

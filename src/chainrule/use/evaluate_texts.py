@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from chainrule.codecs.base import Texts
 from chainrule.config import share
 from chainrule.data.columns import Data
 from chainrule.data.dataset import encoded_part, read_columns
-from chainrule.data.roles import Role
+from chainrule.data.rows import TARGET
 from chainrule.data.sources import Given, ReadConfig, read
 from chainrule.judge.texts import rewritten
-from chainrule.tasks.translate import SOURCE, TARGET, scored
+from chainrule.tasks.translate import scored
 from chainrule.use.evaluate import Evaluation
 from chainrule.use.translate import Translator
 
@@ -32,11 +33,12 @@ def evaluate_translations(
     translator = Translator.of(bundle, writing)
     given = {role: column for role, column in (columns or {}).items() if column}
     named = {} if isinstance(data, Mapping) else {**bundle.card.get("columns", {}), **given}
-    roles = [Role(name, named.get(name)) for name in (SOURCE, TARGET)]
+    roles = [replace(role, column=named.get(role.name)) for role in bundle.task.roles()]
     blocks = read_columns(data, bundle.codecs, roles=roles, options=reading).whole()
     figures = scored(bundle.model, encoded_part(bundle.codecs, blocks)).figures()
     others = {name: figures[name] for name in ("perplexity", "bits_per_symbol")}
-    sources, targets = Texts.of(_all(blocks[SOURCE])), [one.decode() for one in _all(blocks[TARGET])]
+    sources = {role: Texts.of(_all(blocks[role])) for role in translator.reader.roles}
+    targets = [one.decode() for one in _all(blocks[TARGET])]
     found = [choices[0].text for choices in translator.choices(sources)]
     return Evaluation(bundle.task.name, rewritten(found, targets, others), time.perf_counter() - began)
 

@@ -7,11 +7,12 @@ written from. `text` is the documentation that ships inside every Python, so it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from random import Random
 
-from chainrule.data.examples import dates, series
+from chainrule.data.examples import dates, measured, pictures, series, written
+from chainrule.data.examples.chance import Row
 from chainrule.errors import ConfigError, suggest
 
 SEED = 1
@@ -23,7 +24,7 @@ class Example:
 
     file: str
     about: str  # a line for people
-    lines: Callable[[Random], Iterator[str]]
+    rows: Callable[[Random], Iterable[Row | str]]
     options: tuple[str, ...] = ()  # of every command that reads the data
     label: str | None = None  # the column to predict, where it is not what comes next
     source: str | None = None  # the columns a text is written from,
@@ -37,6 +38,16 @@ class Example:
         return ("--label", self.label) if self.label else ()
 
 
+@dataclass(frozen=True)
+class Made:
+    """A table or a text, and the files that it names, relative to it."""
+
+    file: str
+    text: str
+    files: Mapping[str, bytes] = field(default_factory=dict)
+
+
+TRAINING = ("--codec", "words", "--where", "part = train")  # the other parts are for testing
 MADE: Mapping[str, Example] = {
     "weather": Example(
         "weather.csv",
@@ -77,14 +88,82 @@ MADE: Mapping[str, Example] = {
         source="human",
         target="iso",
     ),
+    "styles": Example(
+        "styles.tsv",
+        "what an author writes about a topic (TSV: author, topic, text, part)",
+        written.styles,
+        TRAINING,
+        source="author,topic",
+        target="text",
+    ),
+    "captions": Example(
+        "captions.tsv",
+        "drawn shapes and what they show (TSV: image, caption, part; and PNG files)",
+        pictures.captions,
+        TRAINING,
+        source="image",
+        target="caption",
+    ),
+    "questions": Example(
+        "questions.tsv",
+        "questions about two drawn shapes (TSV: question, image, answer, part; and PNG files)",
+        pictures.questions,
+        TRAINING,
+        source="question,image",
+        target="answer",
+    ),
+    "weeks": Example(
+        "weeks.jsonl",
+        "a week of measurements and its weather report (JSON lines: week, report, part)",
+        measured.weeks,
+        TRAINING,
+        source="week",
+        target="report",
+    ),
+    "digits": Example(
+        "digits.tsv",
+        "digits spoken by a synthetic voice, in words (TSV: sound, words, part; and WAV files)",
+        measured.digits,
+        TRAINING,
+        source="sound",
+        target="words",
+    ),
+    "summaries": Example(
+        "summaries.tsv",
+        "a chronicle, and the news in it (TSV: document, summary, part)",
+        written.summaries,
+        TRAINING,
+        source="document",
+        target="summary",
+    ),
+    "documents": Example(
+        "documents.tsv",
+        "questions about documents, some of 5,000 words (TSV: question, document, answer, part)",
+        written.documents,
+        TRAINING,
+        source="question,document",
+        target="answer",
+    ),
 }
 EXAMPLES: Mapping[str, str] = {name: one.about for name, one in MADE.items()}
 
 
 def example(name: str) -> tuple[str, str]:
     """The file name and the content of an example."""
-    found = example_named(name)
-    return found.file, "".join(f"{line}\n" for line in found.lines(Random(SEED)))
+    found = made(name)
+    return found.file, found.text
+
+
+def made(name: str) -> Made:
+    """All of an example: its table or text, and the files that are named in it."""
+    one = example_named(name)
+    rows = list(_rows(one.rows(Random(SEED))))
+    files = {name: data for row in rows for name, data in row.files.items()}
+    return Made(one.file, "".join(f"{row.line}\n" for row in rows), files)
+
+
+def _rows(given: Iterable[Row | str]) -> Iterator[Row]:
+    return (Row(one) if isinstance(one, str) else one for one in given)
 
 
 def example_named(name: str) -> Example:

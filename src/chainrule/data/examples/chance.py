@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from random import Random
 from typing import TypeVar
 
 Item = TypeVar("Item")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of a table, and the files that it names."""
+
+    line: str
+    files: Mapping[str, bytes] = field(default_factory=dict)
 
 
 def one_of(random: Random, items: Sequence[Item]) -> Item:

@@ -252,9 +252,9 @@ class Bundle:
         """How much better or worse than another model on the same labelled data, and whether that is significant."""
         return evaluate_against(self, other, data, label, **reading)
 
-    def translate(self, texts: str | Iterable[str], **options: Any) -> list[Translation]:
-        """One translation for each text; `options` are those of `GenerationConfig` and `LengthConfig`."""
-        return translate(self, [texts] if isinstance(texts, str) else texts, **options)
+    def translate(self, sources: Any, **options: Any) -> list[Translation]:
+        """One text for each of some sources; `options` are those of `GenerationConfig` and `LengthConfig`."""
+        return translate(self, [sources] if isinstance(sources, str) else sources, **options)
 
     def compressed(self) -> Bundle:
         """The same with weights in eight bits: faster to write with, hardly worse."""

@@ -26,7 +26,13 @@ BUILT_IN: dict[str, tuple[str, str]] = {
         "chainrule.views.attention",
         "attention weights: every layer and head over the symbols of a text",
     ),
+    "gradient": (
+        "chainrule.views.gradient",
+        "gradient through time: how much of a loss reaches earlier steps of a recurrent network",
+    ),
+    "layers": ("chainrule.views.layers", "logit lens: what a model would predict after each of its layers"),
     "next": ("chainrule.views.next", "next-symbol distribution: what may follow a text"),
+    "saliency": ("chainrule.views.saliency", "attribution: how much each symbol counts for an answer"),
     "surprise": ("chainrule.views.surprise", "surprise: bits for each symbol of a text, of several models"),
 }
 

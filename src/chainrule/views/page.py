@@ -12,7 +12,12 @@ from importlib.resources import files
 from chainrule.draw.markup import block, joined
 from chainrule.views.view import View
 
-MODULES = ("arrays.js", "dom.js", "heat.js")  # what the drawing of a kind may use; that of each kind follows
+MODULES = (
+    "arrays.js",
+    "dom.js",
+    "heat.js",
+    "plot.js",
+)  # what the drawing of a kind may use; that of each kind follows
 FRAME = '<iframe srcdoc="{page}" style="width: 100%; height: {height}px; border: 0" sandbox="allow-scripts"></iframe>'
 HEIGHT = 480
 

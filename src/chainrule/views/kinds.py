@@ -26,6 +26,7 @@ BUILT_IN: dict[str, tuple[str, str]] = {
         "chainrule.views.attention",
         "attention weights: every layer and head over the symbols of a text",
     ),
+    "cells": ("chainrule.views.cells", "units of a recurrent network over a text, and what they track"),
     "gradient": (
         "chainrule.views.gradient",
         "gradient through time: how much of a loss reaches earlier steps of a recurrent network",

@@ -128,9 +128,7 @@ class Probe:
         return max(found, 1 - found)
 
 
-def search(
-    bundle: Bundle, ids: np.ndarray, patterns: tuple[str, ...], seed: int = 0
-) -> tuple[list[Found], float]:
+def search(bundle: Bundle, text: str, patterns: tuple[str, ...], seed: int = 0) -> tuple[list[Found], float]:
     """For every track that the text has the unit that follows it best, the surest first; and the share of units that
     follow none of them."""
     random = np.random.default_rng(seed)

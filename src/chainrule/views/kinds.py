@@ -27,14 +27,21 @@ BUILT_IN: dict[str, tuple[str, str]] = {
         "attention weights: every layer and head over the symbols of a text",
     ),
     "cells": ("chainrule.views.cells", "units of a recurrent network over a text, and what they track"),
+    "filters": ("chainrule.views.filters", "the n-grams that each filter of a text CNN fires on"),
     "gradient": (
         "chainrule.views.gradient",
         "gradient through time: how much of a loss reaches earlier steps of a recurrent network",
     ),
     "layers": ("chainrule.views.layers", "logit lens: what a model would predict after each of its layers"),
+    "mixing": ("chainrule.views.mixing", "which layers of ELMo a task uses"),
     "next": ("chainrule.views.next", "next-symbol distribution: what may follow a text"),
     "saliency": ("chainrule.views.saliency", "attribution: how much each symbol counts for an answer"),
     "surprise": ("chainrule.views.surprise", "surprise: bits for each symbol of a text, of several models"),
+    "training": ("chainrule.views.training", "losses of a model while it learnt"),
+    "vectors": (
+        "chainrule.views.vectors",
+        "a map of words or texts, neighbours, analogies, words in contexts",
+    ),
 }
 
 

@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 import chainrule as cr
+from chainrule.views.kinds import kinds
+from chainrule.views.page import module
 from fitted import fitted
 from views.opened import Visit, chromium
-from views.seen import gpt
+from views.seen import gpt, small
 
 TEXT = "what is the weather"
 
@@ -78,3 +80,30 @@ def test_much_attention_is_drawn_within_a_second(browser: Any, tmp_path: Path) -
     assert found.complaints == []
     assert found.page.evaluate("performance.getEntriesByName('draw')[0].duration") < 1000
     assert found.page.locator("[data-head]").count() == 144
+
+
+VIEWS = {
+    "gradient": (lambda: cr.look(small("lstm", layers=1, width=4), TEXT, view="gradient"), "polyline"),
+    "layers": (lambda: cr.look(gpt(), TEXT, view="layers"), ".lens td"),
+    "saliency": (lambda: cr.look(gpt(), TEXT, view="saliency", contrast="time"), ".symbol"),
+    "cells": (lambda: cr.look(small("gru", layers=2, width=4), TEXT, view="cells"), "polyline"),
+    "vectors": (lambda: cr.look(gpt(), f"{TEXT} | the time | it is fine", view="vectors"), "circle"),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_every_view_is_drawn(browser: Any, tmp_path: Path, name: str) -> None:
+    make, drawn = VIEWS[name]
+    page = visit(browser, tmp_path, make(), width=700).page
+    assert page.locator(drawn).count() > 0
+    assert page.evaluate("document.documentElement.scrollWidth") <= 700
+
+
+def test_one_module_draws_all_kinds(browser: Any, tmp_path: Path) -> None:
+    kinds_of_all = tuple(kinds())
+    module_text = module(kinds_of_all).replace("</", "<\\/")
+    names = "document.title = Object.keys(DRAWERS).sort().join(); document.body.dataset.drawn = 'all';"
+    (tmp_path / "all.html").write_text(f"<body><script type=module>{module_text}\n{names}</script>")
+    found = Visit(browser, tmp_path / "all.html")
+    assert found.complaints == []
+    assert found.page.title() == ",".join(kinds_of_all)

@@ -22,14 +22,14 @@ from chainrule.views.view import View
 if TYPE_CHECKING:
     from chainrule.bundle import Bundle
 
-WEIGHTS = "*attention.weights"
+WEIGHTS = "*attention.weights", "*cross.weights"
 CELL, SMALL, LABEL = (
     18.0,
     120.0,
     14,
 )  # of the large picture, of each head in the overview, letters of a symbol
 CAVEAT = "Attention weights show what a layer reads from, not why the model answers as it does."
-NONE = "A {family} has no attention to look at. Families that have it: gpt, bert, transformer."
+NONE = "A {family} has no attention to look at. Families that have it: gpt, bert, transformer, seq2seq."
 
 
 @dataclass(frozen=True)
@@ -61,12 +61,13 @@ class Attention(Kind):
         None, "the layer that is drawn large, from 1; the last one if not given", low=1
     )
     head: int = option(1, "the head that is drawn large, from 1", low=1)
+    target: str | None = option(None, "of an encoder-decoder, the target; its own translation if not given")
     ablate: bool = option(False, "switch every head off in turn, and measure what it costs in bits")
 
     def look(self, bundles: tuple[Bundle, ...], text: str) -> View:
         models: list[dict[str, Any]] = []
         for bundle in bundles:
-            found = read(bundle, written(text), WEIGHTS)
+            found = read(bundle, written(text), *WEIGHTS, target=self.target)
             grids = grids_of(bundle, found)
             losses = [ablated(bundle, found, grid) for grid in grids] if self.ablate else []
             models.append({"grids": [grid.to_dict() for grid in grids], "losses": losses})
@@ -112,17 +113,31 @@ def grids_of(bundle: Bundle, found: Read) -> list[Grid]:
     """The layers that were heard, those over the same symbols together."""
     groups: dict[str, list[str]] = {}
     for name in found.heard:
-        groups.setdefault(name.split("blocks.")[0].strip(".") or "attention", []).append(name)
-    grids = [_grid(name, taps, found) for name, taps in groups.items()]
-    if not grids:
+        groups.setdefault(_group(name, bundle), []).append(name)
+    if not groups:
         raise ModelError(NONE.format(family=bundle.body.family))
-    return grids
+    return [_grid(name, taps, found) for name, taps in groups.items()]
+
+
+def _group(tap: str, bundle: Bundle) -> str:
+    """What a tap is part of."""
+    if bundle.task.source is None:
+        return "attention"
+    if tap.startswith("encoder"):
+        return "encoder"
+    return "decoder over itself" if "blocks" in tap and "cross" not in tap else "decoder over the source"
 
 
 def _grid(name: str, taps: list[str], found: Read) -> Grid:
     weights = np.stack([found.array(tap)[0] for tap in taps])  # (layers, H, T, S)
-    symbols = found.symbols
-    return Grid(name, symbols[: weights.shape[2]], symbols[: weights.shape[3]], weights, taps)
+    weights = weights if weights.ndim == 4 else weights[:, None]
+    queries, keys = weights.shape[2:]
+    if found.source is None:
+        return Grid(name, found.symbols[:queries], found.symbols[:keys], weights, taps)
+    written, read = found.symbols[:queries], found.keys(keys)
+    before = ["<s>", *found.symbols][:keys]  # what the decoder has read so far
+    sides = {"encoder": (read, read), "decoder over itself": (written, before)}
+    return Grid(name, *sides.get(name, (written, read)), weights, taps)
 
 
 def ablated(bundle: Bundle, found: Read, grid: Grid) -> np.ndarray:
@@ -141,7 +156,7 @@ def _without(head: int) -> Any:
 
     def off(weights: Any) -> Any:
         kept = weights.clone()
-        kept[:, head] = 0.0
+        kept[:, head if kept.dim() == 4 else slice(None)] = 0.0
         return kept
 
     return off

@@ -13,10 +13,11 @@ import numpy as np
 from chainrule.config import option
 from chainrule.errors import ModelError
 from chainrule.nn.tap import replacing
+from chainrule.views.habits import Habits
 from chainrule.views.kinds import Kind, register
 from chainrule.views.reading import Read, read
 from chainrule.views.scene import COOL, INK, QUIET, Box, Part, Scene, Words, breadth, cut, mixed
-from chainrule.views.text import named, written
+from chainrule.views.text import lines_of, named, written
 from chainrule.views.view import View
 
 if TYPE_CHECKING:
@@ -64,13 +65,19 @@ class Attention(Kind):
     target: str | None = option(None, "of an encoder-decoder, the target; its own translation if not given")
     ablate: bool = option(False, "switch every head off in turn, and measure what it costs in bits")
 
+    corpus: str | None = option(
+        None, "a file of texts, one a line: what each head looks at as a habit, over all of them"
+    )
+    most: int = option(200, "lines of the file that are read", low=1, high=1_000_000)
+
     def look(self, bundles: tuple[Bundle, ...], text: str) -> View:
         models: list[dict[str, Any]] = []
         for bundle in bundles:
             found = read(bundle, written(text), *WEIGHTS, target=self.target)
             grids = grids_of(bundle, found)
             losses = [ablated(bundle, found, grid) for grid in grids] if self.ablate else []
-            models.append({"grids": [grid.to_dict() for grid in grids], "losses": losses})
+            habits = habits_of(bundle, lines_of(self.corpus, self.most)) if self.corpus else None
+            models.append({"grids": [grid.to_dict() for grid in grids], "losses": losses, "habits": habits})
         shape = models[0]["grids"][-1]["weights"].shape
         chosen = {"layer": min(self.layer or shape[0], shape[0]) - 1, "head": min(self.head, shape[1]) - 1}
         data = {"names": named(bundles), "models": models, **chosen}
@@ -99,7 +106,31 @@ class Attention(Kind):
             for place, grid in enumerate(model["grids"])
             for line in _told(view, name, grid, model["losses"][place : place + 1])
         ]
-        return "\n".join([*told, CAVEAT])
+        habits = [line for model in view["models"] for line in _habits_told(model["habits"])]
+        return "\n".join([*told, *habits, CAVEAT])
+
+
+def habits_of(bundle: Bundle, texts: Sequence[str]) -> dict[str, Any]:
+    """How much of its attention each head of a model gives to the symbol before, the same symbol, … in these texts."""
+    if bundle.task.source is not None:
+        raise ModelError("Habits are of models that attend to their own text. Leave --corpus out.")
+    habits = Habits()
+    for text in texts:
+        found = read(bundle, text, *WEIGHTS)
+        [grid] = grids_of(bundle, found)
+        habits.add(grid.weights, found.ids)
+    names, shares = habits.shares()
+    return {"names": names, "shares": shares, "texts": len(texts)}
+
+
+def _habits_told(habits: Mapping[str, Any] | None) -> Iterator[str]:
+    if habits is None:
+        return
+    yield f"what each head looks at as a habit, over {habits['texts']:,} texts"
+    for (layer, head), _ in np.ndenumerate(habits["shares"][..., 0]):
+        shares = habits["shares"][layer, head]
+        best = int(shares.argmax())
+        yield f"  {layer + 1}.{head + 1}  {habits['names'][best]} {shares[best]:.0%}"
 
 
 def entropies(weights: np.ndarray) -> np.ndarray:

@@ -133,7 +133,8 @@ def _model(config: dict[str, Any], names: Sequence[str] | None) -> list[tuple[st
         return _plain(config)
     called = names or [f"model {at}" for at in range(1, len(config["parts"]) + 1)]
     rows: list[tuple[str, str]] = []
-    for name, part, weight in zip(called, config["parts"], config["weights"], strict=True):
+    weights = config.get("weights") or [1 / len(called)] * len(called)
+    for name, part, weight in zip(called, config["parts"], weights, strict=True):
         rows.append((f"  {name}", f"{part['family']}, weight {weight:.3f}"))
         rows += _plain(part["config"], "    ")
     return rows

@@ -14,6 +14,7 @@ from chainrule.config import option
 from chainrule.heads.base import Head, HeadConfig, register
 from chainrule.heads.pooled import POOLINGS, PooledConfig, attended
 from chainrule.nn import tap
+from chainrule.nn.dropout import drop
 from chainrule.nn.product import Linear
 
 
@@ -48,7 +49,7 @@ class Paired(Head):
         vectors = hidden if self.compare is None else self.compare(hidden, real, same)
         u, v = self._pool(vectors, real).chunk(2)  # (B, U)
         joined = torch.cat([u, v, (u - v).abs(), u * v], 1)  # (B, 4 U)
-        vector = F.dropout(joined, self.config.dropout, self.training)
+        vector = drop(joined, self.config.dropout, self.training)
         if self.dense is not None:
             vector = F.relu(self.dense(vector))
         logits: Tensor = self.output(vector)  # (B, answers)

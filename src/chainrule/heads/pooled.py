@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from chainrule.config import option
 from chainrule.heads.base import Head, HeadConfig, register
 from chainrule.nn import tap
+from chainrule.nn.dropout import drop
 from chainrule.nn.product import Linear
 
 
@@ -87,7 +88,7 @@ class Pooled(Head):
         self.output = Linear(config.dense or config.width, 1 if config.sigmoid else config.answers)
 
     def forward(self, hidden: Tensor, real: Tensor) -> Tensor:
-        vector = F.dropout(self._pool(hidden, real), self.config.dropout, self.training)  # (B, D)
+        vector = drop(self._pool(hidden, real), self.config.dropout, self.training)  # (B, D)
         if self.dense is not None:
             vector = F.relu(self.dense(vector))
         logits: Tensor = self.output(vector)  # (B, answers)

@@ -7,7 +7,7 @@ chain of legal ones is. The weights are learnt without that rule, so that a slip
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, Self, final
 
 import numpy as np
 import torch
@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from chainrule.config import option
 from chainrule.heads.base import Head, HeadConfig, register
 from chainrule.nn.crf import best, log_likelihood, shares
+from chainrule.nn.dropout import drop
 from chainrule.nn.product import Linear
 
 SLIGHT = 1e-3  # transitions begin about so large
@@ -32,23 +33,20 @@ class TagConfig(HeadConfig):
     direct: bool = option(False, "the body's vectors are logits of the tags already", hidden=True)
 
 
-@register("tag")
-class TagHead(Head):
-    """W h_t + b for every word; with a CRF, plus what each step from tag to tag is worth."""
+class Tagging(Head):
+    """Logits of every word, and what follows from them: the most probable legal chain, probabilities of tags."""
 
-    Config: ClassVar[type[HeadConfig]] = TagConfig
-    config: TagConfig
     illegal: Tensor  # (K + 1, K + 1) bool: from tag to tag, from the beginning (last row), to the end (last column)
+    steps: Tensor | None  # (K + 1, K + 1) what each of them is worth, if that is learnt
 
-    def __init__(self, config: TagConfig) -> None:
+    def __init__(self, config: Any) -> None:
         super().__init__(config)
         count = config.answers
-        self.output = None if config.direct else Linear(config.width, count)
         self.register_buffer("illegal", torch.zeros(count + 1, count + 1, dtype=torch.bool))
-        if config.crf:
-            self.steps = nn.Parameter(SLIGHT * torch.randn(count + 1, count + 1))
+        self.steps = None
 
-    def ruled(self, rules: tuple[np.ndarray, np.ndarray, np.ndarray] | None) -> TagHead:
+    @final
+    def ruled(self, rules: tuple[np.ndarray, np.ndarray, np.ndarray] | None) -> Self:
         """The same head, told which tag may follow which (K, K), which may be first and which last (K,)."""
         if rules is not None:
             follows, first, last = rules
@@ -56,26 +54,13 @@ class TagHead(Head):
             self.illegal[-1, :-1], self.illegal[:-1, -1] = torch.from_numpy(~first), torch.from_numpy(~last)
         return self
 
-    def forward(self, hidden: Tensor, real: Tensor) -> Tensor:
-        """Logits (B, W, K) of words (B, W, D)."""
-        if self.output is None:
-            return hidden
-        found: Tensor = self.output(F.dropout(hidden, self.config.dropout, self.training))
-        return found
-
-    def loss(self, logits: Tensor, tags: Tensor, real: Tensor, smoothing: float = 0.0) -> Tensor:
-        """Nats of the tags (B, W) of the `real` words, summed; of a tag below 0 nothing is known."""
-        if not self.config.crf:
-            known = real & (tags >= 0)
-            return F.cross_entropy(logits[known], tags[known], reduction="sum", label_smoothing=smoothing)
-        between, opens, closes = self.steps[:-1, :-1], self.steps[-1, :-1], self.steps[:-1, -1]
-        return -log_likelihood(logits, tags, real, between, opens, closes).sum()
-
+    @final
     @property
     def chained(self) -> bool:
         """Whether the tag of a word depends on those of its neighbours."""
-        return self.config.crf or bool(self.illegal.any())
+        return self.steps is not None or bool(self.illegal.any())
 
+    @final
     def decoded(self, logits: np.ndarray, starts: np.ndarray) -> np.ndarray:
         """The most probable tags (words,) of sentences that begin at `starts` (sentences + 1,)."""
         if not self.chained:
@@ -83,6 +68,7 @@ class TagHead(Head):
             return found
         return best(logits.astype(np.float64), starts, *self._chain(1.0))  # type: ignore[no-any-return]
 
+    @final
     def probabilities(self, logits: np.ndarray, starts: np.ndarray, temperature: float) -> np.ndarray:
         """(words, K) of every tag at every word, over all chains of tags that are legal."""
         scaled = logits.astype(np.float64) / temperature
@@ -94,6 +80,39 @@ class TagHead(Head):
     def _chain(self, temperature: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """What each step is worth (K, K), and beginning and ending with each tag (K,)."""
         illegal = self.illegal.cpu().numpy()
-        steps = self.steps.detach().double().cpu().numpy() if self.config.crf else np.zeros(illegal.shape)
+        steps = (
+            self.steps.detach().double().cpu().numpy() if self.steps is not None else np.zeros(illegal.shape)
+        )
         worth = steps / temperature - ILLEGAL * illegal
         return tuple(np.ascontiguousarray(one) for one in (worth[:-1, :-1], worth[-1, :-1], worth[:-1, -1]))  # type: ignore[return-value]
+
+
+@register("tag")
+class TagHead(Tagging):
+    """W h_t + b for every word; with a CRF, plus what each step from tag to tag is worth."""
+
+    Config: ClassVar[type[HeadConfig]] = TagConfig
+    config: TagConfig
+
+    def __init__(self, config: TagConfig) -> None:
+        super().__init__(config)
+        count = config.answers
+        self.output = None if config.direct else Linear(config.width, count)
+        if config.crf:
+            self.steps = nn.Parameter(SLIGHT * torch.randn(count + 1, count + 1))
+
+    def forward(self, hidden: Tensor, real: Tensor) -> Tensor:
+        """Logits (B, W, K) of words (B, W, D)."""
+        if self.output is None:
+            return hidden
+        found: Tensor = self.output(drop(hidden, self.config.dropout, self.training))
+        return found
+
+    def loss(self, logits: Tensor, tags: Tensor, real: Tensor, smoothing: float = 0.0) -> Tensor:
+        """Nats of the tags (B, W) of the `real` words, summed; of a tag below 0 nothing is known."""
+        if not self.config.crf:
+            known = real & (tags >= 0)
+            return F.cross_entropy(logits[known], tags[known], reduction="sum", label_smoothing=smoothing)
+        assert self.steps is not None
+        between, opens, closes = self.steps[:-1, :-1], self.steps[-1, :-1], self.steps[:-1, -1]
+        return -log_likelihood(logits, tags, real, between, opens, closes).sum()

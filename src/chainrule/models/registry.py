@@ -31,6 +31,10 @@ BUILT_IN: dict[str, tuple[str, str]] = {
         "neural cache (Grave et al. 2017): a model and a cache over its hidden states; made by --neural-cache",
     ),
     "mix": ("chainrule.models.mix", "ensemble: weighted mean of several models; made by chainrule mix"),
+    "ensemble": (
+        "chainrule.models.ensemble",
+        "ensemble of models with labels or tags: mean of their probabilities; made by chainrule mix",
+    ),
     "ngram": (
         "chainrule.models.ngram",
         "n-gram: smoothed counts (Kneser-Ney and others), trained in seconds",

@@ -11,11 +11,11 @@ from typing import Any, Self, final
 import numpy as np
 
 from chainrule.config import option
-from chainrule.models.base import CostForecast, LanguageModel, ModelConfig
+from chainrule.models.base import Body, CostForecast, LanguageModel, ModelConfig
 from chainrule.models.registry import family
 
 
-def described(model: LanguageModel) -> dict[str, Any]:
+def described(model: Body) -> dict[str, Any]:
     """Family and settings of a model, as a file gives them back."""
     found: dict[str, Any] = json.loads(json.dumps({"family": model.family, "config": model.config.values()}))
     return found

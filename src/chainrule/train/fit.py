@@ -243,7 +243,7 @@ def ask(model: str, task: str | None, options: Mapping[str, Any]) -> Task:
     kind = family(model)
     if kind.learner is None:
         raise ConfigError(
-            f"A {model} is not trained: it is made of trained models, with `chainrule mix A B -o C`, "
+            f"{model!r} is not trained: it is made of trained models, with `chainrule mix A B -o C`, "
             "which takes --neural-cache and --dynamic."
         )
     able = kind.tasks if issubclass(kind, CountingReader) else (kind.task,)

@@ -15,6 +15,7 @@ from chainrule.judge.score import Score, measure
 from chainrule.models.base import LanguageModel
 from chainrule.models.mix import Mix, best_weights, mixed
 from chainrule.symbols import BOS
+from chainrule.train.ensemble import ensemble
 from chainrule.use.adapt import AdaptConfig, adapted_model, told
 from chainrule.use.score import opened
 
@@ -35,6 +36,9 @@ def mix(
     """
     if len(bundles) < 2:
         raise ModelError(f"A mix needs two models or more, not {len(bundles)}.")
+    names = list(names) or [f"model {number}" for number in range(1, len(bundles) + 1)]
+    if bundles[0].head is not None:
+        return ensemble(bundles, valid, names, **reading)
     codec = bundles[0].codec
     for other in bundles[1:]:
         if other.codec.fingerprint() != codec.fingerprint():
@@ -51,7 +55,6 @@ def mix(
     score = measure(part.ids, mixed(logs, model.config.weights)) + Score(
         bytes=part.bytes, unknown=part.unknown
     )
-    names = list(names) or [f"model {number}" for number in range(1, len(bundles) + 1)]
     parts = zip(names, models, model.config.weights, strict=True)
     weighed = ", ".join(f"{name} {weight:.3f} ({told(one)})" for name, one, weight in parts)
     notes = [f"weights: {weighed}", *_warnings(dict(zip(names, bundles, strict=True)), source)]

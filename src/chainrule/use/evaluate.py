@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from chainrule.data.corpus import Part
 from chainrule.data.dataset import encoded_part, read_columns
 from chainrule.data.roles import Role
 from chainrule.judge.bootstrap import ends
@@ -60,6 +62,16 @@ def evaluate(bundle: Bundle, source: Data, label: str | None = None, **reading: 
     """Judge on data read as the model's own were; `label` is the column of answers, `reading` what else differs."""
     began = time.perf_counter()
     task, head = predictor(bundle)
+    bundle, part, remarks = labelled_part(bundle, source, label, **reading)
+    found = task.judged(bundle.body, head, part, bundle.codecs)
+    return Evaluation(task.name, found, time.perf_counter() - began, (*found.notes, *remarks))
+
+
+def labelled_part(
+    bundle: Bundle, source: Data, label: str | None = None, **reading: Any
+) -> tuple[Bundle, Part, Sequence[str]]:
+    """Examples with right answers as ids, the model that knows all their words, and what must be said of the data."""
+    task, _ = predictor(bundle)
     columns = columns_of(bundle, source, reading)
     given = {task.answers_role: label} if label else {}
     roles = [Role(role.name, columns.get(role.name), empty=role.empty) for role in task.roles()]
@@ -68,6 +80,4 @@ def evaluate(bundle: Bundle, source: Data, label: str | None = None, **reading: 
     blocks = data.whole()
     read = read_roles(bundle)
     bundle = knowing(bundle, lambda: (texts for role in read for texts in blocks[role]()))
-    part = encoded_part(bundle.codecs, blocks)
-    found = task.judged(bundle.body, head, part, bundle.codecs)
-    return Evaluation(task.name, found, time.perf_counter() - began, (*found.notes, *data.remarks))
+    return bundle, encoded_part(bundle.codecs, blocks), tuple(data.remarks)

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from chainrule.config import option
 from chainrule.heads.base import Head, HeadConfig, register
-from chainrule.heads.pooled import POOLINGS, PooledConfig, attended
+from chainrule.heads.pooled import POOLINGS, WIDER, PooledConfig, attended
 from chainrule.nn import tap
 from chainrule.nn.dropout import drop
 from chainrule.nn.product import Linear
@@ -38,6 +38,7 @@ class Paired(Head):
         self.compare = Compare(config.width, config.units) if config.attention else None
         size = config.units if config.attention else config.width
         self.query = Linear(size, 1, bias=False) if config.pooling == "attention" else None
+        size *= WIDER.get(config.pooling, 1)
         self.dense = Linear(4 * size, config.dense) if config.dense else None
         self.output = Linear(config.dense or 4 * size, 1 if config.sigmoid else config.answers)
 

@@ -275,8 +275,30 @@ def test_a_cnn_with_subwords_knows_unseen_words_by_their_letters(tmp_path: Path)
     data = {"text": [text for text, _ in texts], "label": [label for _, label in texts]}
     settings = {"epochs": 8, "embedding": 16, "filters": 8, "lr": 0.01, "batch_size": 16, "subwords": 512}
     model = cr.fit(data, valid=data, model="cnn", task="classify", **settings)
-    unseen = ["a jumping film", "a painted film"]
+    unseen = ["a talking film", "a painted film"]
     assert [one.label for one in model.predict(unseen)] == ["good", "bad"]
     model.save(tmp_path / "model")
     again = cr.load(tmp_path / "model").predict(unseen)
     assert [one.probabilities for one in again] == [one.probabilities for one in model.predict(unseen)]
+
+
+def test_concat_pooling_is_last_max_and_mean_side_by_side() -> None:
+    import torch
+
+    from chainrule.heads.pooled import Pooled, PooledConfig
+
+    hidden = torch.tensor([[[1.0, -2.0], [3.0, 0.0], [9.0, 9.0]]])  # the last one is padding
+    real = torch.tensor([[True, True, False]])
+    head = Pooled.seeded(PooledConfig(pooling="concat", width=2, answers=3), 0).eval()
+    assert head.output.weight.shape == (3, 6)
+    pooled = torch.tensor([[3.0, 0.0, 3.0, 0.0, 2.0, -1.0]])
+    torch.testing.assert_close(head(hidden, real), head.output(pooled))
+
+
+def test_concat_pooling_is_learnt_saved_and_loaded_also_of_pairs(tmp_path: Path) -> None:
+    data = {"text": ["a b", "c"] * 6, "pair": ["a", "b c"] * 6, "label": ["up", "down"] * 6}
+    settings = {"model": "cnn", "filters": 3, "embedding": 4, "epochs": 1, "pooling": "concat"}
+    for number, join in enumerate(("features", "attention")):
+        model = cr.fit(data, valid=data, task="classify", join=join, **settings)
+        model.save(tmp_path / str(number))
+        assert cr.load(tmp_path / str(number)).evaluate(data).figures == model.evaluate(data).figures

@@ -16,6 +16,7 @@ from chainrule.bundle import Bundle
 from chainrule.models.base import LanguageModel
 from chainrule.models.registry import families, family
 from chainrule.tasks.classify import Classify, probabilities
+from chainrule.train.mix import mix
 from chainrule.use.predict import part_of, predictor
 from chainrule.use.text import typed_texts
 
@@ -43,10 +44,14 @@ class Reader:
         """Trained to tell two kinds of texts apart by one word."""
         if self.name not in TRAINED:
             texts, labels = examples(120)
-            data = {"text": texts, "label": labels}
-            settings = SETTINGS.get(self.name, {})
-            TRAINED[self.name] = cr.fit(data, valid=data, model=self.name, task="classify", **settings)
+            TRAINED[self.name] = self._made({"text": texts, "label": labels})
         return self.change(TRAINED[self.name])
+
+    def _made(self, data: dict[str, list[str]]) -> Bundle:
+        if family(self.name).learner is None:  # it is made of others
+            return mix([Reader(name).fitted() for name in ("cnn", "gru")], data)
+        settings = SETTINGS.get(self.name, {})
+        return cr.fit(data, valid=data, model=self.name, task="classify", **settings)
 
 
 TRAINED: dict[str, Bundle] = {}

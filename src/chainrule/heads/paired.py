@@ -12,8 +12,9 @@ from torch import Tensor, nn
 
 from chainrule.config import option
 from chainrule.heads.base import Head, HeadConfig, register
-from chainrule.heads.pooled import POOLINGS, PooledConfig, attended
+from chainrule.heads.pooled import POOLINGS, WIDER, PooledConfig, attended
 from chainrule.nn import tap
+from chainrule.nn.dropout import drop
 from chainrule.nn.product import Linear
 
 
@@ -37,6 +38,7 @@ class Paired(Head):
         self.compare = Compare(config.width, config.units) if config.attention else None
         size = config.units if config.attention else config.width
         self.query = Linear(size, 1, bias=False) if config.pooling == "attention" else None
+        size *= WIDER.get(config.pooling, 1)
         self.dense = Linear(4 * size, config.dense) if config.dense else None
         self.output = Linear(config.dense or 4 * size, 1 if config.sigmoid else config.answers)
 
@@ -48,7 +50,7 @@ class Paired(Head):
         vectors = hidden if self.compare is None else self.compare(hidden, real, same)
         u, v = self._pool(vectors, real).chunk(2)  # (B, U)
         joined = torch.cat([u, v, (u - v).abs(), u * v], 1)  # (B, 4 U)
-        vector = F.dropout(joined, self.config.dropout, self.training)
+        vector = drop(joined, self.config.dropout, self.training)
         if self.dense is not None:
             vector = F.relu(self.dense(vector))
         logits: Tensor = self.output(vector)  # (B, answers)

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from chainrule.config import option
 from chainrule.heads.base import Head, HeadConfig, register
 from chainrule.nn import tap
+from chainrule.nn.dropout import drop
 from chainrule.nn.product import Linear
 
 
@@ -45,6 +46,13 @@ def ends(hidden: Tensor, real: Tensor) -> Tensor:
     return torch.cat([last(hidden, real)[:, :half], hidden[:, 0, half:]], 1)
 
 
+def concat(hidden: Tensor, real: Tensor) -> Tensor:
+    """[last; max; mean] (B, 3 D), concat pooling (Howard and Ruder 2018)."""
+    return torch.cat([pool(hidden, real) for pool in (last, greatest, mean)], 1)
+
+
+WIDER = {"concat": 3}  # times as many numbers as a hidden vector has
+
 POOLINGS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "mean": mean,
     "max": greatest,
@@ -52,6 +60,7 @@ POOLINGS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "first": first,
     "cls": first,
     "ends": ends,
+    "concat": concat,
 }
 
 
@@ -83,11 +92,12 @@ class Pooled(Head):
     def __init__(self, config: PooledConfig) -> None:
         super().__init__(config)
         self.query = Linear(config.width, 1, bias=False) if config.pooling == "attention" else None
-        self.dense = Linear(config.width, config.dense) if config.dense else None
-        self.output = Linear(config.dense or config.width, 1 if config.sigmoid else config.answers)
+        width = config.width * WIDER.get(config.pooling, 1)
+        self.dense = Linear(width, config.dense) if config.dense else None
+        self.output = Linear(config.dense or width, 1 if config.sigmoid else config.answers)
 
     def forward(self, hidden: Tensor, real: Tensor) -> Tensor:
-        vector = F.dropout(self._pool(hidden, real), self.config.dropout, self.training)  # (B, D)
+        vector = drop(self._pool(hidden, real), self.config.dropout, self.training)  # (B, D)
         if self.dense is not None:
             vector = F.relu(self.dense(vector))
         logits: Tensor = self.output(vector)  # (B, answers)

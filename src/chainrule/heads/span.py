@@ -19,6 +19,7 @@ from chainrule.config import option
 from chainrule.heads.base import Head, HeadConfig, register
 from chainrule.heads.pooled import greatest
 from chainrule.nn import tap
+from chainrule.nn.dropout import drop
 from chainrule.nn.product import Linear
 
 WIDTH = 5  # symbols that a convolution sees
@@ -66,7 +67,7 @@ class SpanHead(Head):
 
         What stands before the passage is the question; `same` (B, T) is 1 for symbols that stand in both, else 0.
         """
-        vectors = self.project(F.dropout(hidden, self.config.dropout, self.training))  # (B, T, U)
+        vectors = self.project(drop(hidden, self.config.dropout, self.training))  # (B, T, U)
         if same is not None:
             vectors = vectors + same[..., None] * self.same
         before = real.long().cumsum(1) == 0  # (B, T)

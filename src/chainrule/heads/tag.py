@@ -18,6 +18,7 @@ from chainrule.config import option
 from chainrule.errors import ModelError
 from chainrule.heads.base import Head, HeadConfig, register
 from chainrule.nn.crf import best, log_likelihood, shares
+from chainrule.nn.dropout import drop
 from chainrule.nn.product import Linear
 
 SLIGHT = 1e-3  # transitions begin about so large
@@ -63,7 +64,7 @@ class TagHead(Head):
         """Logits (B, W, K) of words (B, W, D)."""
         if self.output is None:
             return hidden
-        found: Tensor = self.output(F.dropout(hidden, self.config.dropout, self.training))
+        found: Tensor = self.output(drop(hidden, self.config.dropout, self.training))
         return found
 
     @final

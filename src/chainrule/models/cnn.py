@@ -20,7 +20,7 @@ from chainrule.models.sizing import EPOCHS, MOST, Workload
 from chainrule.models.state import State, Unremembered
 from chainrule.nn import tap
 from chainrule.nn.characters import CharacterNgrams, SpelledEmbedding
-from chainrule.nn.dropout import embed
+from chainrule.nn.dropout import drop, embed
 from chainrule.nn.frames import FrameProjection, vectors_of
 from chainrule.nn.product import product
 from chainrule.symbols import PAD, UNK
@@ -97,7 +97,7 @@ class Cnn(Neural):
         real = (tokens != PAD).unsqueeze(-1)  # (B, T, 1)
         hidden = tap.tell(self, "embeddings", self._vectors(tokens))  # (B, T, E)
         for layer in self.layers:
-            hidden = layer(F.dropout(hidden, self.config.dropout, self.training) * real)  # (B, T, D)
+            hidden = layer(drop(hidden, self.config.dropout, self.training) * real)  # (B, T, D)
         return hidden, state
 
     def _vectors(self, tokens: Tensor) -> Tensor:

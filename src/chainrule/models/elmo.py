@@ -90,12 +90,13 @@ class Elmo(Neural, LanguageModel):
         super().__init__(config)
         self.width = 2 * config.size
         self.dropout = Dropout(config.dropout)
-        reader = CharacterCNN(config.size, letter=config.letter_embedding, highways=config.highway_layers)
+        bf16 = bool(config.bf16)
+        reader = CharacterCNN(
+            config.size, letter=config.letter_embedding, highways=config.highway_layers, bf16=bf16
+        )
         self.embedding = SpelledEmbedding(reader, config.vocab_size, config.word_length)
         cell = partial(LstmCell, config.size, config.width)
-        make = partial(
-            ResidualStack, cell, config.layers, config.size, dropout=self.dropout, bf16=bool(config.bf16)
-        )
+        make = partial(ResidualStack, cell, config.layers, config.size, dropout=self.dropout, bf16=bf16)
         self.rightward, self.leftward = make(backward=False), make(backward=True)
         if config.softmax:  # without bias: the product of both directions is then a softmax of their sum
             self.output = SoftmaxOutput(config.size, config.vocab_size, config.suppressed, bias=False)

@@ -18,7 +18,7 @@ from chainrule.models.state import State
 from chainrule.nn import tap
 from chainrule.nn.cells import INITS, Cell, CellState
 from chainrule.nn.characters import CharacterCNN, CharacterLSTM, SpelledEmbedding
-from chainrule.nn.dropout import KINDS
+from chainrule.nn.dropout import KINDS, WordDropout
 from chainrule.nn.recurrent import Direction, Stack, layer, lengths_of
 from chainrule.symbols import UNK
 
@@ -51,6 +51,13 @@ class RecurrentConfig(StatefulConfig):
     )
     letter_width: int = option(64, "size of a word's vector from its letters", low=2, high=65_536)
     letter_embedding: int = option(16, "embedding size of a letter", low=1, high=65_536)
+    word_dropout: float = option(
+        0.0,
+        "with --letters: a word seen n times in training becomes UNK with chance a / (a + n), for this a, so that "
+        "letters are learnt to be enough",
+        low=0.0,
+        high=1e6,
+    )
     word_length: int = option(24, "bytes of a word that are read, two marks included", low=3, high=1_000)
     layer_norm: bool = option(False, "layer norm inside the recurrence; steadier and slower")
 
@@ -95,6 +102,7 @@ class Recurrent(NeuralLanguageModel):
             nn.init.normal_(self.embedding.weight, std=FAINT)
             nn.init.zeros_(self.embedding.weight[UNK].detach())  # unknown words are known by their letters
             self.letters = SpelledEmbedding(_reader(config), config.vocab_size, config.word_length)
+            self.rare = WordDropout(config.vocab_size, config.word_dropout)
         inputs = [config.inputs, *[self.width] * (config.layers - 1)]
         drop, bf16 = config.weight_drop, bool(config.bf16)
         direction: Direction = "both" if config.bidirectional else "forward"
@@ -130,11 +138,11 @@ class Recurrent(NeuralLanguageModel):
         if not self.config.letters_read:
             return self.vectors(tokens)
         known = torch.where(tokens < self.config.vocab_size, tokens, UNK)
-        return torch.cat([self.vectors(known), self.dropout(self.letters(tokens))], 2)
+        return torch.cat([self.vectors(self.rare(known)), self.dropout(self.letters(tokens))], 2)
 
 
 def _reader(config: RecurrentConfig) -> CharacterCNN | CharacterLSTM:
     """Of letters."""
     if config.letters == "lstm":
         return CharacterLSTM(config.letter_width, letter=config.letter_embedding)
-    return CharacterCNN(config.letter_width, letter=config.letter_embedding)
+    return CharacterCNN(config.letter_width, letter=config.letter_embedding, bf16=bool(config.bf16))

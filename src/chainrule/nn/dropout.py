@@ -1,7 +1,8 @@
-"""Dropout while training, of four kinds; all randomness is torch's global one.
+"""Dropout while training, of five kinds; all randomness is torch's global one.
 
 Each kind drops something else: `plain` single numbers, `locked` the same numbers at every step of a sequence
-(Gal and Ghahramani 2016), `embed` whole symbols, and `dropped` weights (weight-drop, Merity et al. 2018).
+(Gal and Ghahramani 2016), `embed` whole symbols, `WordDropout` rare ones, which become UNK, and `dropped` weights
+(weight-drop, Merity et al. 2018).
 """
 
 from __future__ import annotations
@@ -10,7 +11,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from chainrule.symbols import FIRST, UNK
+
 KINDS = ("plain", "locked")
+STEPS = 1 << 16  # chances are rounded to so many
 
 
 class Dropout(nn.Module):
@@ -25,7 +29,7 @@ class Dropout(nn.Module):
         if not self.training or self.share == 0.0:
             return vectors
         if self.kind == "plain":
-            return F.dropout(vectors, self.share)
+            return vectors * _mask(vectors, self.share)
         return vectors * _mask(vectors[:, :1], self.share)  # (B, T, D)
 
 
@@ -37,11 +41,45 @@ def embed(tokens: Tensor, table: Tensor, share: float, training: bool) -> Tensor
     return vectors * _mask(table[:, 0], share)[tokens].unsqueeze(-1)  # (B, T, D)
 
 
+class WordDropout(nn.Module):
+    """Symbols (B, T) of which those seen n times in training become UNK with chance a / (a + n), place by place."""
+
+    chances: Tensor  # (V,)
+
+    def __init__(self, vocab_size: int, strength: float) -> None:
+        """`strength` is a. Nothing is dropped before `count` has said what is rare."""
+        super().__init__()
+        self.strength = strength
+        self.register_buffer("chances", torch.zeros(vocab_size), persistent=False)
+
+    def count(self, counts: Tensor) -> None:
+        """How often (V,) each symbol occurs in the training data."""
+        self.chances = self.strength / (self.strength + counts.to(self.chances))
+        self.chances[:FIRST] = 0.0
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        if not self.training or self.strength == 0.0:
+            return tokens
+        chances = self.chances[tokens]  # (B, T)
+        return torch.where(torch.rand_like(chances) < chances, UNK, tokens)
+
+
 def dropped(weight: Tensor, share: float, training: bool) -> Tensor:
     """A weight matrix with single weights left out."""
-    return F.dropout(weight, share) if training and share > 0.0 else weight
+    return drop(weight, share, training)
+
+
+def drop(vectors: Tensor, share: float, training: bool) -> Tensor:
+    """As F.dropout."""
+    return vectors * _mask(vectors, share) if training and share > 0.0 else vectors
 
 
 def _mask(like: Tensor, share: float) -> Tensor:
-    """0 with chance `share`, otherwise what keeps the mean as it was."""
-    return torch.empty_like(like, requires_grad=False).bernoulli_(1.0 - share).div_(1.0 - share)
+    """0 with chance `share`, otherwise what keeps the mean as it was.
+
+    Each number has 16 random bits: torch draws them five times as fast as `bernoulli_` does.
+    """
+    count = like.numel()
+    drawn = torch.empty(-(-count // 4), dtype=torch.int64, device=like.device).random_(-(1 << 63), None)
+    kept = drawn.view(torch.int16)[:count].view(like.shape) >= round(share * STEPS) - STEPS // 2
+    return kept.to(like.dtype).div_(1.0 - share)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 ROWS = 256  # texts read side by side
 AGAIN = "Copy or save the model again."
 WINDOWS = "they are read in overlapping windows, and the mean of their logits counts"
-POOLINGS = ("mean", "max", "last", "first", "cls", "ends", "attention")
+POOLINGS = ("mean", "max", "last", "first", "cls", "ends", "concat", "attention")
 JOINS = ("features", "attention", "sequence")
 UNITS = 128  # of cross-attention, at most
 

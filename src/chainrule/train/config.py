@@ -11,7 +11,16 @@ from chainrule.train.schedule import duration
 
 TUNING = ("body_lr", "layer_lr_decay", "gradual_unfreezing")  # settings of --transfer tuned
 # Settings of a model that say how it is trained, not what it is.
-FREE = ("dropout", "embedding_dropout", "weight_drop", "dropout_kind", "sampled_softmax", "bf16", "memory")
+FREE = (
+    "dropout",
+    "embedding_dropout",
+    "word_dropout",
+    "weight_drop",
+    "dropout_kind",
+    "sampled_softmax",
+    "bf16",
+    "memory",
+)
 LENGTHS = ("budget", "epochs", "tokens", "steps")  # ways to say how long to train: one of them
 
 

@@ -140,8 +140,8 @@ def _made(
     if size.rows < group.size:
         raise ConfigError(f"{group.size} processes share a batch: give --batch-size {group.size} or more.")
     body = _spelled(_body(run, settled), run.task, prepared)
-    if isinstance(body, NeuralLanguageModel) and run.task.predicts:
-        body.set_unigram_counts(prepared.train[run.task.predicts].ids)
+    if isinstance(body, NeuralLanguageModel):
+        body.set_unigram_counts(prepared.train[run.task.body_role(prepared.codecs)].ids)
     network = Network(run.task, body, run.task.head(body, prepared.codecs, settled.train.seed))
     rates = Rates(run.start.scales, run.start.since) if run.start else Rates()
     rates.freeze(network)

@@ -2,6 +2,7 @@
 three should be 0.
 
     python benchmarks/faults.py [--seconds 1800] [--seed 1] [--only SECTION,...] [--first CASE] [--slice] [--verbose]
+                                [--examples FOLDER]
 
 Every case is drawn from the seed, the section and its number, so that it can be repeated: `--only SECTION --case 17`.
 Each section has a number of cases that it wants to try and a share of the seconds; it ends with either of them. Cases
@@ -210,12 +211,14 @@ def sections() -> list[Section]:
     return [*hostile.SECTIONS, *typed.SECTIONS, *damage.SECTIONS, *interrupted.SECTIONS]
 
 
-def prepared(folder: Path, few: bool = False) -> Path:
-    """Examples to damage, made by a process of its own, which says nothing."""
+def prepared(folder: Path, few: bool = False, kept: Path | None = None) -> Path:
+    """Examples to damage, made by a process of its own, which says nothing; those that are `kept` are made once."""
     import interrupted
     import workshop
 
-    examples = folder / "examples"
+    examples = folder / "examples" if kept is None else kept.absolute()
+    if (examples / interrupted.COUNTS).exists():
+        return examples
     child = os.fork()
     if not child:
         try:
@@ -232,14 +235,20 @@ def prepared(folder: Path, few: bool = False) -> Path:
 
 
 def campaign(
-    seconds: float, seed: int, only: set[str], verbose: bool = False, few: bool = False, first: int = 0
+    seconds: float,
+    seed: int,
+    only: set[str],
+    verbose: bool = False,
+    few: bool = False,
+    first: int = 0,
+    kept: Path | None = None,
 ) -> list[Tally]:
     """Every section in turn; time that one does not need is for the others."""
     chosen = [one for one in sections() if not only or one.name in only]
     with tempfile.TemporaryDirectory(dir=QUICK, prefix="faults-", ignore_cleanup_errors=True) as folder:
         os.environ["CHAINRULE_CACHE"] = str(Path(folder) / "cache")
+        examples, tallies = prepared(Path(folder), few, kept), []
         began = time.monotonic()
-        examples, tallies = prepared(Path(folder), few), []
         for at, section in enumerate(chosen):
             left = max(1.0, seconds - (time.monotonic() - began))
             share = section.share / sum(one.share for one in chosen[at:])
@@ -251,12 +260,12 @@ def campaign(
     return tallies
 
 
-def repeated(name: str, number: int, seed: int) -> None:
+def repeated(name: str, number: int, seed: int, kept: Path | None) -> None:
     """One case again, with its traceback."""
     section = next(one for one in sections() if one.name == name)
     with tempfile.TemporaryDirectory(dir=QUICK, prefix="faults-") as folder:
         os.environ["CHAINRULE_CACHE"] = str(Path(folder) / "cache")
-        examples, place = prepared(Path(folder)), Path(folder) / str(number)
+        examples, place = prepared(Path(folder), kept=kept), Path(folder) / str(number)
         place.mkdir()
         print(section.case(examples, place, Random(f"{seed}/{name}/{number}")) or "success")
 
@@ -278,14 +287,15 @@ def main() -> int:
     parser.add_argument("--only", default="")
     parser.add_argument("--case", type=int, help="only this one, with its traceback")
     parser.add_argument("--first", type=int, default=0, help="begin with this case")
+    parser.add_argument("--examples", type=Path, help="make the examples there, or take those that are there")
     parser.add_argument("--slice", action="store_true", help="a few examples and the quick sections")
     parser.add_argument("--verbose", action="store_true")
     given = parser.parse_args()
     if given.case is not None:
-        repeated(given.only, given.case, given.seed)
+        repeated(given.only, given.case, given.seed, given.examples)
         return 0
     only = set(SLICE if given.slice else filter(None, given.only.split(",")))
-    tallies = campaign(given.seconds, given.seed, only, given.verbose, given.slice, given.first)
+    tallies = campaign(given.seconds, given.seed, only, given.verbose, given.slice, given.first, given.examples)
     print(table(tallies))
     notes = [note for one in tallies for note in one.notes]
     print(*notes[:40], sep="\n", file=sys.stderr)

@@ -251,6 +251,10 @@ def test_what_does_not_fit_is_told(tmp_path: Path) -> None:
     for data, told in (
         ({"text": ["a b", "c d"], "label": ["X Y", "X"]}, "row 2: 2 words and 1 tags"),
         ({"text": [["", "a"]], "label": [["X", "Y"]]}, "word 1 is empty"),
+        ({"text": [["a\nb", "a"]], "label": [["X", "Y"]]}, "holds a line break"),
+        ({"text": [["a", "b"]], "label": [["X", "Y Z"]]}, "'Y Z' is no tag"),
+        ("a\tX\nb\t\n\n", "line 1: '' is no tag"),
+        ("a\tX\nb\tY\x1fZ\n\n", "line 1: .* is no tag"),
         ("a X\nb\n\n", "line 2: 1 columns where the sentence has 2"),
         ("a\nb\n\n", "a word and its tag are wanted"),
     ):

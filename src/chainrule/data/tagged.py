@@ -67,21 +67,30 @@ def tagged(given: Given, config: Any, columns: dict[str, str | None]) -> Source:
 def _checked(found: Iterator[tuple[str, Sentence]], iob1: bool, wanted: bool) -> Iterator[Sentence]:
     """Every sentence has as many tags as words; those of IOB1 become BIO."""
     for where, one in found:
-        empty = next((at for at, word in enumerate(one.words, 1) if not word.strip()), None)
-        if empty is not None:
-            raise DataError(f"{where}: word {empty} is empty, and a tag is wanted for it. Leave both out.")
-        blank = next((at for at, tag in enumerate(one.tags or (), 1) if not tag.strip()), None)
-        if blank is not None:
-            raise DataError(f"{where}: tag {blank} is empty. Write one for every word, such as O for none.")
-        odd = next((text for text in (*one.words, *(one.tags or ())) if BREAK in text or UNIT in text), None)
-        if odd is not None:
-            raise DataError(f"{where}: {odd!r:.40} holds a line break or a separator. Leave that out.")
+        _check_pieces(where, one)
         if wanted and one.tags and len(one.tags) != one.tagged and one.words:
             raise DataError(
                 f"{where}: {one.tagged:,} words and {len(one.tags):,} tags ({' '.join(one.words):.40}…). One tag for "
                 "every word is wanted, both separated by spaces; words with spaces inside are given as lists."
             )
         yield replace(one, tags=to_bio(one.tags)) if iob1 and one.tags else one
+
+
+def _check_pieces(where: str, one: Sentence) -> None:
+    """Every word and every tag is one, for whoever reads them later."""
+    empty = next((at for at, word in enumerate(one.words, 1) if not word.strip()), None)
+    if empty is not None:
+        raise DataError(f"{where}: word {empty} is empty, and a tag is wanted for it. Leave both out.")
+    parted = next((word for word in one.words if BREAK in word or UNIT in word), None)
+    if parted is not None:
+        raise DataError(
+            f"{where}: the word {parted!r:.40} holds a line break or a separator. Leave that out."
+        )
+    odd = next((tag for tag in one.tags or () if UNIT in tag or not WORD.fullmatch(tag)), None)
+    if odd is not None:
+        raise DataError(
+            f"{where}: {odd!r:.40} is no tag. Write one for every word, without white space, such as O."
+        )
 
 
 def _line(one: Sentence, columns: dict[str, str | None]) -> bytes:

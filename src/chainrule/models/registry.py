@@ -47,6 +47,10 @@ BUILT_IN: dict[str, tuple[str, str]] = {
         "chainrule.models.transformer",
         "Transformer: an encoder reads the source, a decoder that attends to it writes (Vaswani et al. 2017)",
     ),
+    "ibm1": (
+        "chainrule.models.ibm1",
+        "IBM model 1: which word translates which, by EM; what translators must beat, and word alignment",
+    ),
     "elmo": (
         "chainrule.models.elmo",
         "ELMo: forward and backward LSTM language models over words read by their letters",

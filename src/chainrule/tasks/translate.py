@@ -16,10 +16,12 @@ from chainrule.data.paired import PairedBatches
 from chainrule.data.roles import Role
 from chainrule.judge.score import Score, measure
 from chainrule.models.base import Body, LanguageModel
+from chainrule.models.readers import Parallel
 from chainrule.models.state import State
-from chainrule.symbols import PAD
-from chainrule.tasks.base import BatchSize, Figures, Task, mean_loss, register
+from chainrule.symbols import BOS, EOS, PAD
+from chainrule.tasks.base import BatchSize, Figures, mean_loss, register
 from chainrule.tasks.next import language_model_loss
+from chainrule.tasks.supervised import Teaching
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -32,7 +34,7 @@ TOGETHER = 4096  # symbols scored side by side
 
 @register("translate")
 @dataclass(frozen=True, kw_only=True)
-class Translate(Task):
+class Translate(Teaching):
     """p(target | source), with teacher forcing; judged by perplexity, and by BLEU in `evaluate`."""
 
     predicts: ClassVar[str | None] = TARGET
@@ -53,6 +55,13 @@ class Translate(Task):
 
     def head(self, body: Body, codecs: Mapping[str, Codec], seed: int) -> Head | None:
         return None
+
+    def examples(self, part: Part, codecs: Mapping[str, Codec]) -> Parallel:
+        """For families that learn from whole pairs."""
+        sides = (part[SOURCE], part[TARGET])
+        words = [one.ids[(one.ids != BOS) & (one.ids != EOS)].astype(np.int64) for one in sides]
+        ends = [np.concatenate([[0], np.cumsum(one.lengths)]) for one in sides]
+        return Parallel(words[0], ends[0], words[1], ends[1])
 
     def batches(self, body: Body, part: Part, codecs: Mapping[str, Codec], size: BatchSize) -> Batches:
         return PairedBatches(part[SOURCE], part[TARGET], size.rows * size.length, size.seed)

@@ -5,25 +5,20 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import numpy as np
 from faults import Section, Wrong
 from interrupted import command
-from workshop import RUN, answers, example_data, some_model
+from workshop import RUN, said, some_model
 
 import chainrule as cr
 from chainrule.codecs.base import Texts
 from chainrule.data import corpus
 from chainrule.store import tensors
-from chainrule.tasks.supervised import Supervised
 from chainrule.train import checkpoint
-
-PROBE = "she was late"
 
 
 def damaged(random: Random, path: Path) -> None:
@@ -45,25 +40,6 @@ def damaged(random: Random, path: Path) -> None:
 
 def some_file(random: Random, folder: Path) -> Path:
     return random.choice(sorted(one for one in folder.rglob("*") if one.is_file()))
-
-
-def said(folder: Path) -> list[float]:
-    """What a saved model says: the score of a text, words that are alike, or predictions and how they are evaluated."""
-    bundle = cr.load(folder)
-    if bundle.task.predicts is not None:
-        return [float(bundle.score(PROBE).log2prob)]
-    if not isinstance(bundle.task, Supervised):
-        return [*_numbers(bundle.similar("she", 3).to_dict()), *map(float, bundle.embed(PROBE)[0])]
-    told = [one.to_dict() for one in answers(bundle, PROBE)]
-    return list(_numbers([told, dict(bundle.evaluate(example_data(bundle.task.name)).figures)]))
-
-
-def _numbers(value: Any) -> Iterator[float]:
-    if isinstance(value, dict | list):
-        for one in value.values() if isinstance(value, dict) else value:
-            yield from _numbers(one)
-    elif isinstance(value, int | float):
-        yield float(value)
 
 
 known = cache(said)

@@ -108,7 +108,7 @@ def outcome(section: Section, examples: Path, place: Path, random: Random) -> tu
     except Lost as error:
         return "lost", str(error)
     except BaseException as error:
-        return "traceback", f"{type(error).__name__}: {str(error)[:160]} at {_where(error.__traceback__)}"
+        return "traceback", f"{type(error).__name__}: {str(error)[:600]} at {_where(error.__traceback__)}"
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         shutil.rmtree(place, ignore_errors=True)
@@ -205,12 +205,14 @@ def sections() -> list[Section]:
     import damage
     import hostile
     import interrupted
+    import typed
 
-    return [*hostile.SECTIONS, *damage.SECTIONS, *interrupted.SECTIONS]
+    return [*hostile.SECTIONS, *typed.SECTIONS, *damage.SECTIONS, *interrupted.SECTIONS]
 
 
 def prepared(folder: Path, few: bool = False) -> Path:
     """Examples to damage, made by a process of its own, which says nothing."""
+    import interrupted
     import workshop
 
     examples = folder / "examples"
@@ -219,6 +221,7 @@ def prepared(folder: Path, few: bool = False) -> Path:
         try:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             workshop.make(examples, few)
+            interrupted.count(examples, few)
         except BaseException as error:
             print(error, file=sys.stderr)
             os._exit(1)

@@ -2,34 +2,36 @@
 
 from __future__ import annotations
 
-import io
 import math
 import shutil
-from collections.abc import Callable, Mapping
-from contextlib import redirect_stderr, redirect_stdout, suppress
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import numpy as np
 from faults import Section, Wrong
+from formats import FORMATS, Format
 from mutations import changed, mutated
-from workshop import answers, example_data, some_model, with_heads
+from workshop import answers, example_data, some_model
 
 import chainrule as cr
-from chainrule.cli import main
-from chainrule.cli.app import app
 from chainrule.config import amount, read_toml
 from chainrule.data.where import Condition
 from chainrule.interop.arpa import import_arpa
 from chainrule.interop.huggingface import import_hf
-from chainrule.interop.word2vec import FORMATS, import_vectors
+from chainrule.interop.word2vec import FORMATS as VECTORS
+from chainrule.interop.word2vec import import_vectors
 from chainrule.store import manifest, tensors
 from chainrule.tasks.base import task
 from chainrule.tasks.supervised import Supervised
 from chainrule.train import checkpoint
 from chainrule.train.config import TrainConfig
 from chainrule.train.schedule import duration
+from chainrule.use.evaluate_texts import evaluate_texts, evaluate_translations
+from chainrule.use.map_vectors import map_vectors
+from chainrule.use.translate import Translator, translate_each
 
 
 def data_files(examples: Path, place: Path, random: Random) -> None:
@@ -47,63 +49,76 @@ def data_files(examples: Path, place: Path, random: Random) -> None:
     cr.check(path, **options)
 
 
-LABELLED = (
-    *("table.csv", "table.tsv", "rows.jsonl", "rows.parquet", "measured.csv"),  # tables
-    *("marked.txt", "first.txt", "trees.conllu"),
-)
-
-
-def labelled_files(examples: Path, place: Path, random: Random) -> None:
-    """Data with labels, for every task in which a head answers: checked, learnt from, evaluated on, predicted."""
-    data, name = examples / "data", random.choice([*LABELLED, "by-name", "folders"])
-    some = "folders/*/*" if name == "folders" else "by-name.*" if name == "by-name" else name
-    paths, few = sorted(data.glob(some)), random.randrange(2)
-    given = [place / path.relative_to(data) for path in paths]
-    for path, source in zip(given, paths, strict=True):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        content = source.read_bytes()
-        path.write_bytes(
-            mutated(random, content) if len(paths) == 1 or random.randrange(2) == few else content
-        )
-    about = random.choice([one for one in with_heads() if one != "span"])
-    options: dict[str, Any] = {"column": "text", "label": "label"} if name in LABELLED[:5] else {}
-    if name == "trees.conllu":
-        options = random.choice([{}, {"column": "form"}, {"column": "form", "label": "upos"}])
-    doing = random.randrange(4)
+def files_of_tasks(examples: Path, place: Path, random: Random) -> None:
+    """Files of every format with something changed: checked, learnt from, evaluated on, answered."""
+    name = random.choice(sorted(FORMATS))
+    one = FORMATS[name]
+    paths = one.write(place / "data")
+    for path in random.sample(paths, random.randint(1, min(3, len(paths)))):
+        changed(random, path)
+    given, doing = one.given([str(path) for path in paths]), random.randrange(4)
     if doing == 0:
-        cr.check([str(path) for path in given], roles=task(about)().roles(), **options)
+        cr.check(given, roles=task(one.task)().roles(), **_reading(one))
     elif doing == 1:
-        kind = random.choice(["classify", "regress"])
-        cr.fit([str(path) for path in given], model="majority", task=kind, **options)
+        cr.fit(given, task=one.task, model=one.model, **one.options, **one.settings)
     else:
-        _read(
-            cr.load(examples / "models" / "class-ngram"), [str(path) for path in given], options, doing == 2
-        )
+        _read(cr.load(examples / "formats" / name), one, given, doing == 2)
 
 
-def _read(bundle: cr.Bundle, given: list[str], options: dict[str, Any], judged: bool) -> None:
-    if judged:
-        _counted(bundle.evaluate(given, **options).figures)
-        return
-    for one in bundle.predict_each(given, **{key: value for key, value in options.items() if key != "label"}):
-        _probable(one)
+def _reading(one: Format) -> dict[str, Any]:
+    """What of its options is for `check`."""
+    return {name: value for name, value in one.options.items() if name not in ("separator", "pair")}
 
 
-def question_files(examples: Path, place: Path, random: Random) -> None:
-    """Questions about passages, in the format of SQuAD: checked, learnt from, evaluated on, answered."""
-    path = place / "squad.json"
-    shutil.copy(examples / "data" / path.name, path)
-    changed(random, path)
-    doing = random.randrange(4)
+def _read(bundle: cr.Bundle, one: Format, given: Any, judged: bool) -> None:
+    options = {
+        name: value for name, value in one.options.items() if name in ("format", "column", "group", "sort")
+    }
+    if bundle.task.source:
+        if judged:
+            _counted(evaluate_translations(bundle, given, beam=1).figures)
+        else:
+            source = given["source"] if isinstance(given, dict) else given
+            list(translate_each(Translator.of(bundle, {"beam": 1}), source))
+    elif judged:
+        _counted(bundle.evaluate(given, one.options.get("label"), **options).figures)
+    else:
+        for found in bundle.predict_each(given, **options):
+            _probable(bundle, found)
+
+
+def texts_and_lists(examples: Path, place: Path, random: Random) -> None:
+    """What is no training data: hypotheses and references, dictionaries, lists of candidates, histories."""
+    data, models, doing = examples / "data", examples / "models", random.randrange(5)
+    name = ("text.txt", "words.tsv", "nbest.tsv", "numbers.csv", "numbers.csv")[doing]
+    path = place / name
+    path.write_bytes(mutated(random, (data / name).read_bytes()))
     if doing == 0:
-        cr.check(path, roles=task("span")().roles())
+        both = [path, data / name]
+        random.shuffle(both)
+        _counted(evaluate_texts(*both).figures)
     elif doing == 1:
-        cr.fit(path, model="window", task="span", width=8, embedding=8, head_units=8, tokens=400)
+        _mapped(models / "vectors", path)
     elif doing == 2:
-        _counted(cr.load(examples / "models" / "span-window").evaluate(path).figures)
+        cr.load(models / "ngram").rank_file(path, group="id", column="text", weight=("acoustic=0.1",))
+    elif doing == 3:
+        found = cr.load(models / "numbers").forecast(path, steps=2, paths=9, seed=random.randrange(9))
+        _finite([step.median for one in found for step in one.steps])
     else:
-        for one in cr.load(examples / "models" / "span-window").predict_each(path):
-            _probable(one)
+        _finite([one.bits for one in cr.load(models / "numbers").anomalies(path).in_order])
+
+
+def _mapped(model: Path, dictionary: Path) -> None:
+    bundle = cr.load(model)
+    pairs = [tuple(line.split("\t")) for line in dictionary.read_text("utf-8", "replace").splitlines()]
+    found = map_vectors(bundle, bundle, [(one[0], one[-1]) for one in pairs if one])
+    if not np.isfinite(found.bundle.embed("she")).all():
+        raise Wrong("vectors that are no numbers")
+
+
+def _finite(values: Iterable[Any]) -> None:
+    if any(isinstance(value, float) and math.isnan(value) for value in values):
+        raise Wrong("it is no number")
 
 
 def vector_files(examples: Path, place: Path, random: Random) -> None:
@@ -111,7 +126,7 @@ def vector_files(examples: Path, place: Path, random: Random) -> None:
     source = random.choice(sorted((examples / "foreign").glob("vectors.*")))
     path = place / source.name
     path.write_bytes(mutated(random, source.read_bytes()))
-    _use(import_vectors(path, random.choice([None, None, *FORMATS])), random)
+    _use(import_vectors(path, random.choice([None, None, *VECTORS])), random)
 
 
 def settings_files(examples: Path, place: Path, random: Random) -> None:
@@ -181,8 +196,10 @@ def _use(bundle: cr.Bundle, random: Random) -> None:
     text = random.choice(["she was late", "", "he 3 zebra", "1 2 3"])
     if isinstance(bundle.task, Supervised):
         for one in answers(bundle, text):
-            _probable(one)
-        _counted(bundle.evaluate(example_data(bundle.task.name)).figures)
+            _probable(bundle, one)
+        _counted(bundle.evaluate(example_data(bundle)).figures)
+    elif bundle.task.source:
+        _translated(bundle, text, random)
     elif bundle.task.predicts is None:
         _alike(bundle, text)
     else:
@@ -195,6 +212,13 @@ def _counted(figures: Mapping[str, float]) -> None:
     shares = [figures[name] for name in ("accuracy", "exact_match", "f1") if name in figures]
     if any(math.isnan(value) for value in figures.values()) or any(not 0 <= one <= 1 for one in shares):
         raise Wrong(f"{figures}")
+
+
+def _translated(bundle: cr.Bundle, text: str, random: Random) -> None:
+    """A model that writes from a source: log-probabilities of what it writes."""
+    found = bundle.translate(["she was late", text], beam=random.randint(1, 3))
+    if any(not one.log2prob <= 1e-3 for row in found for one in row.choices if one.log2prob is not None):
+        raise Wrong(f"{found}")
 
 
 def _alike(bundle: cr.Bundle, text: str) -> None:
@@ -218,99 +242,25 @@ def _predicting(bundle: cr.Bundle, text: str, random: Random) -> None:
         bundle.complete("she w", 2, 2)
 
 
-def _probable(one: Any) -> None:
-    """Probabilities are probabilities, where a task gives some."""
-    chances = list(getattr(one, "probabilities", {}).values())
-    if chances and not (
-        all(0 <= chance <= 1 for chance in chances) and math.isclose(sum(chances), 1, rel_tol=1e-3)
-    ):
+def _probable(bundle: cr.Bundle, one: Any) -> None:
+    """Probabilities are probabilities, where a task gives some; of labels that exclude each other, they sum to one."""
+    chances, exclusive = list(one.probabilities.values()), bundle.task.name != "multi-label"
+    chances += [one.probability] * (not chances and one.probability == one.probability)
+    if not all(0 <= chance <= 1 for chance in chances):
         raise Wrong(f"{chances[:9]}")
-
-
-WORDS = [
-    "--json",
-    "-q",
-    "-k",
-    "--length",
-    "--seed",
-    "--beam",
-    "--top-p",
-    "--temperature",
-    "--count",
-    "--int8",
-    "--each",
-]
-WORDS += [
-    "--id",
-    "--column",
-    "--where",
-    "--verify",
-    "--tokens",
-    "--bits",
-    "--help",
-    "--unknown",
-    "--stop",
-    "-",
-    "--",
-]
-TYPED = [
-    "-1",
-    "0",
-    "1",
-    "2",
-    "1e999",
-    "nan",
-    "x",
-    "",
-    "she was",
-    "\udcff",
-    "a\x00b",
-    "9" * 30,
-    "n > 3",
-    "--x",
-    "é" * 300,
-]
-WRITING = ("fit", "compare", "mix", "example", "demo")  # and those that take long
-VERBS = [one.name for one in app.registered_commands if one.name and one.name not in WRITING]
-
-
-def commands(examples: Path, place: Path, random: Random) -> str | None:
-    """Words nobody would type."""
-    files = [str(one) for one in (examples / "data").iterdir()]
-    models = [
-        str(examples / "models" / name)
-        for name in (
-            *("ngram", "gru", "bert", "numbers", "class-ngram", "classify-gru"),
-            *("elmo", "vectors", "span-window", "regress-bag", "cnn"),
-        )
-    ]
-    words = [random.choice(VERBS), random.choice([*models, *models, *TYPED])]
-    for _ in range(random.randint(0, 4)):
-        words.append(random.choice([*WORDS, *TYPED, random.choice(files)]))
-    out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(err):
-        code = main(words)
-    if code not in (0, 1, 2) or "chainrule: unexpected " in err.getvalue():
-        raise RuntimeError(f"{words}: {code}: {err.getvalue().strip()[-200:]}")
-    return "success" if code == 0 else "refused"
-
-
-def _section(
-    name: str, wanted: int, share: float, case: Callable[[Path, Path, Random], str | None]
-) -> Section:
-    return Section(name, wanted, share, case)
+    if exclusive and one.probabilities and not math.isclose(sum(chances), 1, rel_tol=1e-3):
+        raise Wrong(f"{chances[:9]}, of all {sum(chances)}")
 
 
 SECTIONS = [
-    _section("data files", 5000, 2.0, data_files),
-    _section("labelled files", 3000, 1.0, labelled_files),
-    _section("question files", 2000, 1.0, question_files),
-    _section("vector files", 2000, 0.5, vector_files),
-    _section("settings files", 3000, 0.3, settings_files),
-    _section("ARPA files", 3000, 0.7, arpa_files),
-    _section("tensor files", 3000, 0.3, tensor_files),
-    _section("checkpoints", 2000, 0.3, checkpoints),
-    _section("Hugging Face folders", 3000, 1.0, foreign_folders),
-    _section("models signed again", 6000, 2.0, signed_models),
-    _section("command lines", 2000, 1.0, commands),
+    Section("data files", 5000, 1.5, data_files),
+    Section("files of tasks", 5000, 3.0, files_of_tasks),
+    Section("texts and lists", 2000, 0.7, texts_and_lists),
+    Section("vector files", 4000, 0.3, vector_files),
+    Section("settings files", 3000, 0.3, settings_files),
+    Section("ARPA files", 4000, 0.7, arpa_files),
+    Section("tensor files", 3000, 0.3, tensor_files),
+    Section("checkpoints", 3000, 0.3, checkpoints),
+    Section("Hugging Face folders", 3000, 1.0, foreign_folders),
+    Section("models signed again", 6000, 3.0, signed_models),
 ]

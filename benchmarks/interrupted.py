@@ -9,12 +9,11 @@ from __future__ import annotations
 import io
 import json
 import os
-import shutil
 import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -23,13 +22,16 @@ from random import Random
 import served
 import shim
 from faults import Done, Hang, Lost, Section, Wrong
-from workshop import RUN, TEXT
+from formats import TEXT
+from verbs import BESIDE, QUICK, SAVE, VERBS, Verb
 
 import chainrule as cr
 from chainrule.cli import main
+from chainrule.cli.failure import explain
 
-PROBE, OLD, BESIDE = "she was late", "subwords", "of the user\n"
 PATIENCE = 60.0  # seconds for one command
+COUNTS = "counts.json"  # among the examples
+SAVES = 4
 GOLDEN = (
     0.6180339887498949  # its multiples, without the whole part, are spread evenly, however many there are
 )
@@ -48,7 +50,8 @@ class Ended:
     def outcome(self) -> str:
         """Success or a clean refusal; anything else is an error of the program."""
         if "Traceback" in self.told or "chainrule: unexpected" in self.told:
-            raise RuntimeError(f"{self.code}: {self.told.strip()[-600:]}")
+            begin = max(0, self.told.find("Traceback") - 200)
+            raise RuntimeError(f"{self.code}: {self.told[begin:].strip()[:900]}")
         if self.code not in (0, 1, 2, -signal.SIGKILL, *SIGNALS.values(), *(-one for one in SIGNALS)):
             raise RuntimeError(f"it ended with {self.code}: {self.told.strip()[-300:]}")
         return "success" if self.code == 0 else "refused"
@@ -83,11 +86,20 @@ def _execute(words: list[str], fault: str, at: int, told: int, out: int) -> None
         served.install()
         points = shim.install(fault, at)
         sys.argv = ["chainrule", *words]
-        code = main()  # with the handlers of a command
+        code = _saved(*words[1:]) if words[0] == SAVE else main()  # with the handlers of a command
         sys.stdout.flush(), sys.stderr.flush()
         os.write(out, json.dumps([points.count, points.disk]).encode())
     finally:
         os._exit(code)
+
+
+def _saved(model: str, out: str, *flags: str) -> int:
+    """What `save` of Python does, told as a command tells it."""
+    try:
+        cr.load(model).save(out, "--force" in flags)
+    except Exception as error:
+        return explain(error, False, False)
+    return 0
 
 
 def _waited(child: int) -> int:
@@ -107,56 +119,6 @@ def command(*words: object) -> str:
     return executed([*map(str, words), "-q"]).outcome
 
 
-@dataclass(frozen=True)
-class Verb:
-    """A command that writes: its words, what it writes, and what that says when it is read."""
-
-    name: str
-    words: Callable[[Path], list[object]]  # from the folder of examples
-    out: str = "lm"
-    reads: Callable[[Path], object] = lambda path: cr.load(path).score(PROBE).log2prob
-    old: bool = False  # something is replaced
-    again: tuple[str, ...] = ("--force",)  # flags with which it can be done again
-    before: Callable[[Path, Path], object] | None = None
-
-    def line(self, examples: Path, place: Path, *more: str) -> list[str]:
-        """The command."""
-        words = [str(place / self.out) if word is OUT else str(word) for word in self.words(examples)]
-        return [*words, "-q", *more]
-
-    def prepare(self, examples: Path, place: Path) -> None:
-        """What is there before: files of the user, and an older result."""
-        (place / "beside.txt").write_text(BESIDE)
-        if self.old:
-            shutil.copytree(examples / "models" / OLD, place / self.out)
-        if self.before:
-            self.before(examples, place)
-
-
-OUT = object()
-GRU = [word for word in RUN if "checkpoint" not in word and word != "0.001s"]
-
-
-def _stopped(examples: Path, place: Path) -> object:
-    return shutil.copytree(examples / "runs" / "lm.run", place / "lm.run")
-
-
-def _hf(path: Path) -> object:
-    from chainrule.interop.huggingface import import_hf
-
-    return import_hf(path).score(PROBE).log2prob
-
-
-def _compared(folder: Path) -> object:
-    """The figure of every model in a comparison that has ended, or why there is none."""
-    if not (folder / "results.json").exists():
-        return None
-    rows = json.loads((folder / "results.json").read_text())["models"]
-    for row in rows:
-        row["failed"] or cr.load(folder / "models" / row["name"])
-    return {row["name"]: row["failed"] or row["bits"] for row in rows}
-
-
 def _fits(found: object, wanted: object) -> bool:
     """The wanted result, or as much of it as could be had, with the reasons why the rest could not."""
     if not isinstance(found, dict) or not isinstance(wanted, dict):
@@ -164,79 +126,6 @@ def _fits(found: object, wanted: object) -> bool:
     return wanted.keys() <= found.keys() and all(
         isinstance(one, str) or one == wanted.get(name) for name, one in found.items()
     )
-
-
-def _verbs() -> Iterator[Verb]:
-    def text(examples: Path) -> Path:
-        return examples / "data" / "text.txt"
-
-    ngram = ["--order", "2", "--codec", "words"]
-    yield Verb("fit", lambda e: ["fit", text(e), "-o", OUT, *ngram])
-    yield Verb("fit --force", lambda e: ["fit", text(e), "-o", OUT, *ngram, "--force"], old=True, again=())
-    yield Verb("fit gru", lambda e: ["fit", text(e), "-o", OUT, *RUN], again=("--resume", "--force"))
-    yield Verb(
-        "fit --resume",
-        lambda e: ["fit", text(e), "-o", OUT, *RUN, "--resume"],
-        before=_stopped,
-        again=("", "--force"),
-    )
-    models = "models"
-    yield Verb(
-        "mix", lambda e: ["mix", e / models / "ngram", e / models / "gru", "--valid", text(e), "-o", OUT]
-    )
-    yield Verb("import arpa", lambda e: ["import", "arpa", e / "foreign" / "small.arpa", "-o", OUT])
-    yield Verb(
-        "import hf",
-        lambda e: ["import", "hf", e / "foreign" / "gpt", "-o", OUT, "--force"],
-        old=True,
-        again=(),
-    )
-    yield Verb(
-        "export arpa",
-        lambda e: ["export", "arpa", e / models / "ngram", OUT],
-        "out.arpa",
-        Path.read_bytes,
-        again=("",),
-    )
-    yield Verb("export hf", lambda e: ["export", "hf", e / "foreign" / "own-gpt", OUT], "hf", _hf)
-    yield Verb(
-        "import vectors",
-        lambda e: ["import", "vectors", e / "foreign" / "vectors.binary", "-o", OUT],
-        reads=lambda path: cr.load(path).embed(PROBE).tobytes(),
-    )
-    yield Verb(
-        "export vectors",
-        lambda e: ["export", "vectors", e / models / "vectors", OUT],
-        "v.txt",
-        Path.read_bytes,
-        again=("",),
-    )
-    table = ["--column", "text", "--label", "label", "--models", "majority,class-ngram"]
-    for name, data, more in (
-        ("compare", "text.txt", ["--models", "unigram,3-gram"]),
-        ("compare labels", "table.csv", table),
-    ):
-        yield Verb(
-            name,
-            lambda e, data=data, more=more: [  # type: ignore[misc]
-                *("compare", e / "data" / data, "--budget", "10s", *more, "-o", OUT)
-            ],
-            "comparison",
-            _compared,
-            again=("--resume",),
-        )
-    yield Verb("example", lambda e: ["example", "text", "-o", OUT], "example.txt", Path.read_bytes)
-    yield Verb(
-        "embed",
-        lambda e: ["embed", e / models / "gru", PROBE, "-o", OUT],
-        "v.npy",
-        Path.read_bytes,
-        again=("", "--force"),
-    )
-
-
-VERBS = {verb.name: verb for verb in _verbs()}
-QUICK = ("fit", "fit --force", "import arpa", "export arpa", "example")  # where there are few examples
 
 
 def state(verb: Verb, place: Path) -> object:
@@ -255,7 +144,8 @@ def expected(name: str, examples: Path) -> tuple[object, Ended, float]:
     """What a verb gives that nothing disturbs, how many file operations it has, and how long it takes."""
     verb = VERBS[name]
     with tempfile.TemporaryDirectory(dir=examples.parent) as folder:
-        _warm(verb, examples, Path(folder) / "warm")
+        if not name.startswith("save "):
+            _warm(verb, examples, Path(folder) / "warm")
         verb.prepare(examples, Path(folder))
         began = time.monotonic()
         ended = executed(verb.line(examples, Path(folder)))
@@ -268,7 +158,8 @@ def _warm(verb: Verb, examples: Path, place: Path) -> None:
     """Do it once here, so that forked processes have everything imported and compiled."""
     place.mkdir()
     verb.prepare(examples, place)
-    main(verb.line(examples, place))
+    words = verb.line(examples, place)
+    main(words)
 
 
 def checked(verb: Verb, examples: Path, place: Path, ended: Ended, before: object) -> str:
@@ -300,14 +191,24 @@ def repeatable(verb: Verb, examples: Path, place: Path) -> None:
     raise Lost(f"{verb.name}: it cannot be done again: {told[-300:]}")
 
 
+def count(examples: Path, few: bool) -> None:
+    """Write down how many file operations every verb has."""
+    names = QUICK if few else list(VERBS)
+    found = {name: expected(name, examples)[1].counts for name in names}
+    (examples / COUNTS).write_text(json.dumps(found))
+
+
 @cache
 def plan(fault: str, examples: Path, comparing: bool) -> list[tuple[str, int]]:
-    """Every file operation of every verb, in an order of which every beginning is spread evenly over all of them."""
-    all_made = (examples / "comparison").exists()
+    """Every file operation of every verb, in an order of which every beginning is spread evenly over all of them.
+
+    All models are saved by the same code: of each every fourth operation, of the next one those beside.
+    """
     cases = []
-    for name in [one for one in VERBS if one.startswith("compare") == comparing] if all_made else QUICK:
-        counts = expected(name, examples)[1].counts
-        cases += [(name, at) for at in range(1, 1 + counts["kill" not in fault])]
+    for number, (name, counts) in enumerate(json.loads((examples / COUNTS).read_text()).items()):
+        if name.startswith("compare") == comparing:
+            first, step = (1 + number % SAVES, SAVES) if name.startswith("save ") else (1, 1)
+            cases += [(name, at) for at in range(first, 1 + counts["kill" not in fault], step)]
     return [cases[at] for at in sorted(range(len(cases)), key=lambda at: at * GOLDEN % 1)]
 
 
@@ -344,13 +245,13 @@ def signalled(examples: Path, place: Path, random: Random) -> str:
 
 def comparison(examples: Path, place: Path, random: Random) -> str:
     """A comparison that is killed, with all of its processes or alone, and continued."""
-    words = ["compare", str(examples / "data" / "text.txt"), "--budget", "10s", "--models", "unigram,3-gram"]
-    words += ["-o", str(place / "comparison"), "-q"]
+    verb = VERBS[random.choice([name for name in VERBS if name.startswith("compare")])]
+    words = verb.line(examples, place)
     ended = executed(words, send=(random.choice([*SIGNALS, signal.SIGKILL]), random.random() * 6.0))
     if ended.outcome == "success":
         return "success"
     again = executed([*words, "--resume"])
-    if again.outcome != "success":
+    if again.outcome != "success" or not _fits(state(verb, place), expected(verb.name, examples)[0]):
         raise Lost(f"the comparison cannot continue: {again.told.strip()[-300:]}")
     return "success" if ended.code == -signal.SIGKILL else "refused"
 

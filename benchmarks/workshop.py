@@ -2,46 +2,50 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import json
-import lzma
 import os
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import shim
-import zstandard
+from formats import FORMATS, FRAMES, TABLE, WAYS, plain
 
 import chainrule as cr
 from chainrule.cli import main
 from chainrule.config import visible
 from chainrule.data.roles import Role
-from chainrule.interop.word2vec import FORMATS
-from chainrule.models.registry import families, family
+from chainrule.interop.word2vec import FORMATS as VECTORS
+from chainrule.models.base import SourceConfig
+from chainrule.models.registry import FAMILIES, families, family
 from chainrule.tasks.base import task, tasks
 from chainrule.tasks.supervised import Supervised
 from chainrule.use.predict import Prediction
 
-TEXT = "".join(f"she was {'late' if n % 3 else 'not late'} and he was {n % 7} there\n" for n in range(60))
-ROWS = [{"text": line, "n": n, "label": "ab"[n % 2]} for n, line in enumerate(TEXT.splitlines())]
-PASSAGES = [f"{name} lives in Rome. Bob has {n} cats." for n, name in enumerate(["Anna", "Ève", "Zoë"] * 20)]
-TABLE: dict[str, list[Any]] = {
-    "text": [row["text"] for row in ROWS],
-    "label": ["yes" if n % 3 else "no" for n in range(len(ROWS))],
-    "value": [n % 7 + n / 8 for n in range(len(ROWS))],
-    "question": ["Where does she live?" if n % 4 else "Who has dogs?" for n in range(len(ROWS))],
-    "passage": PASSAGES,
-    "answer": ["Rome" if n % 4 else "" for n in range(len(ROWS))],
+CELLS = {
+    "labels": "label",
+    "values": "value",
+    "label-sets": "sets",
+    "tags": "tags",
+}  # the column, by the codec
+SMALL = {
+    "layers": 1,
+    "width": 8,
+    "embedding": 8,
+    "heads": 2,
+    "context": 32,
+    "filters": 4,
+    "order": 3,
+    "dim": 8,
 }
-CELLS = {"labels": "label", "values": "value"}  # the column for a role, by its codec
-PAIRS = list(zip(TABLE["text"], TABLE["label"], strict=True))
-MEASURED = list(zip(TABLE["text"], TABLE["value"], strict=True))
-SMALL = {"layers": 1, "width": 8, "embedding": 8, "heads": 2, "context": 32, "filters": 4, "order": 3}
 FIT = {"tokens": 400, "width": 8}
+FRAMED: dict[str, dict[str, Any]] = {  # families that read frames
+    "gru": FIT,
+    "cnn": {"tokens": 400, "filters": 4},
+    "bert": {**FIT, "layers": 1, "heads": 2, "context": 16},
+}
+PROBE = "she was late"
+COMPOSED = ("lstm", "gpt")  # of which families like class-… are composed; the others take the same way
 
 
 def some_model(random: Random, examples: Path) -> Path:
@@ -58,6 +62,7 @@ def make(folder: Path, few: bool = False) -> None:
         _small(folder)
         return
     _models(folder / "models")
+    _formats(folder / "formats")
     _foreign(folder)
     _run(folder)
     words = ("--budget", "10s", "--models", "unigram,3-gram", "-o", folder / "comparison")
@@ -65,63 +70,15 @@ def make(folder: Path, few: bool = False) -> None:
 
 
 def _data(folder: Path) -> None:
-    text = TEXT.encode()
-    table = "".join(f"{row['text']},{row['n']},{row['label']}\n" for row in ROWS)
-    tokens = [
-        f"{place}\t{word}\t{word}\tX\t_\t_\t0\troot\t_\t_\n"
-        for place, word in enumerate(TEXT.split()[:12], 1)
-    ]
-    files: dict[str, bytes] = {
-        "text.txt": text,
-        "table.csv": b"text,n,label\n" + table.encode(),
-        "table.tsv": b"text\tn\tlabel\n" + table.replace(",", "\t").encode(),
-        "rows.jsonl": "".join(json.dumps(row) + "\n" for row in ROWS).encode(),
-        "trees.conllu": ("".join(tokens) + "\n").encode() * 8,
-        "text.txt.gz": gzip.compress(text, mtime=0),
-        "text.txt.xz": lzma.compress(text),
-        "text.txt.bz2": bz2.compress(text),
-        "text.txt.zst": zstandard.ZstdCompressor().compress(text),
-        "marked.txt": "".join(f"__label__{label} {text}\n" for text, label in PAIRS).encode(),
-        "first.txt": "".join(f"{label}\t{text}\n" for text, label in PAIRS).encode(),
-        "wide.txt": TEXT.encode("utf-16"),
-        "squad.json": _squad(),
-        "measured.csv": "".join(f"{one},{n}\n" for one, n in [("text", "label"), *MEASURED]).encode(),
-        "numbers.csv": b"value\n" + b"".join(b"%d\n" % (n % 12 + n // 9) for n in range(200)),
-        "settings.toml": b"model = 'gru'\nwidth = 8\ndropout = 0.1\nseq-len = 16\nseed = 3\nbf16 = false\n",
-        "nbest.tsv": b"id\ttext\tacoustic\n"
-        + b"".join(b"%d\tshe was late\t-%d.5\n" % (n // 3, n) for n in range(30)),
-    }
-    for name, content in files.items():
+    for name, content in plain():
         (folder / name).write_bytes(content)
-    _parquet(folder / "rows.parquet")
-    for label in ("yes", "no"):
-        (folder / "folders" / label).mkdir(parents=True)
-        texts = [text for text, one in PAIRS if one == label]
-        (folder / f"by-name.{label}").write_text("\n".join(texts))
-        for at, text in enumerate(texts[:6]):
-            (folder / "folders" / label / f"{at}.txt").write_text(text)
 
 
-def _squad() -> bytes:
-    """Questions about passages, a few of them without an answer."""
-    paragraphs = []
-    for n, passage in enumerate(PASSAGES):
-        right = [{"text": "Rome", "answer_start": passage.index("Rome")}] if n % 4 else []
-        asked = {
-            "id": f"q{n}",
-            "question": TABLE["question"][n],
-            "answers": right,
-            "is_impossible": not right,
-        }
-        paragraphs.append({"context": passage, "qas": [asked]})
-    return json.dumps({"version": "v2.0", "data": [{"title": "who", "paragraphs": paragraphs}]}).encode()
-
-
-def _parquet(path: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    pq.write_table(pa.Table.from_pylist(ROWS), path)
+def _formats(folder: Path) -> None:
+    """A model of the files of every format."""
+    for name, one in FORMATS.items():
+        given = one.given([str(path) for path in one.write(folder / "data" / name)])
+        cr.fit(given, task=one.task, model=one.model, **one.options, **one.settings).save(folder / name)
 
 
 def with_heads() -> list[str]:
@@ -130,23 +87,34 @@ def with_heads() -> list[str]:
 
 
 def wanted() -> Iterator[tuple[str, str, str]]:
-    """A name, a family and a task: every family with its own task and with every other in which a head answers that it
-    can be made for. A new family or task is among them as soon as it is registered.
-    """
-    for name in families():
+    """A name, a family and a task: every family with every task it is for, so that what is registered is among them."""
+    for name in [*families(), *(f"{begin}{one}" for begin in FAMILIES.composed for one in COMPOSED)]:
         kind = family(name)
         if kind.learner is not None:
             yield name, name, kind.task
-        others = with_heads() if kind.learner == "gradient" else getattr(kind, "tasks", ())
-        yield from ((f"{other}-{name}", name, other) for other in others if other != kind.task)
+        yield from ((f"{other}-{name}", name, other) for other in _others(kind) if other != kind.task)
 
 
-def example_data(name: str) -> Any:
-    """What a task reads: lines, or a column for every role."""
-    one = task(name)()
+def _others(kind: Any) -> list[str]:
+    """The tasks a family is for beside its own."""
+    if kind.learner != "gradient" or hasattr(kind, "tasks"):
+        return list(getattr(kind, "tasks", ()))
+    if issubclass(kind.Config, SourceConfig):
+        return [name for name in tasks() if task(name).source]
+    predicting = "next", "masked", "both-ways"
+    return [name for name in tasks() if name in with_heads() or (name in predicting and name == kind.task)]
+
+
+def example_data(about: Any) -> Any:
+    """What a task reads, or a model: lines, or a column for every role."""
+    one = task(about)() if isinstance(about, str) else about.task
     if not isinstance(one, Supervised) and not one.source:
         return TABLE["text"]
-    return {role.name: TABLE[_column(role)] for role in one.roles()}
+    if not isinstance(about, str) and about.codec.features:
+        return {"text": FRAMES, one.answers_role: WAYS}
+    return {
+        role.name: TABLE[_column(role)] for role in one.roles() if role.name not in getattr(one, "made", ())
+    }
 
 
 def _column(role: Role) -> str:
@@ -158,8 +126,33 @@ def _column(role: Role) -> str:
 def answers(bundle: cr.Bundle, text: str) -> list[Prediction]:
     """What a model with a head says of a text and of examples it was made of."""
     assert isinstance(bundle.task, Supervised)
-    given = {role: [text, *example_data(bundle.task.name)[role][:2]] for role in bundle.task.inputs()}
+    given = {
+        role: column[:2] for role, column in example_data(bundle).items() if role != bundle.task.answers_role
+    }
+    if not bundle.codec.features:
+        given = {role: [text, *column] for role, column in given.items()}
     return list(bundle.predict_each(given))
+
+
+def said(folder: Path) -> list[float]:
+    """What a saved model says: the score of a text, words that are alike, translations, or predictions and figures."""
+    bundle = cr.load(folder)
+    if bundle.task.source:
+        return list(_numbers([one.to_dict() for one in bundle.translate([PROBE], beam=2)]))
+    if bundle.task.predicts is not None:
+        return [float(bundle.score("1 2 3" if bundle.codec.name == "numbers" else PROBE).log2prob)]
+    if not isinstance(bundle.task, Supervised):
+        return [*_numbers(bundle.similar("she", 3).to_dict()), *map(float, bundle.embed(PROBE)[0])]
+    told = [one.to_dict() for one in answers(bundle, PROBE)]
+    return list(_numbers([told, dict(bundle.evaluate(example_data(bundle)).figures)]))
+
+
+def _numbers(value: Any) -> Iterator[float]:
+    if isinstance(value, Mapping | list | tuple):
+        for one in value.values() if isinstance(value, Mapping) else value:
+            yield from _numbers(one)
+    elif isinstance(value, int | float):
+        yield float(value)
 
 
 def example_model(name: str, about: str) -> cr.Bundle:
@@ -170,28 +163,62 @@ def example_model(name: str, about: str) -> cr.Bundle:
     return cr.fit(example_data(about), model=name, task=about, **options)
 
 
+def _paired(join: str) -> cr.Bundle:
+    pairs = {role: TABLE[role] for role in ("text", "pair", "label")}
+    return cr.fit(pairs, model="gru", task="classify", pair="pair", join=join, **FIT)
+
+
+def _framed(name: str) -> cr.Bundle:
+    return cr.fit({"text": FRAMES, "label": WAYS}, model=name, task="classify", **FRAMED[name])
+
+
+LINES = TABLE["text"]
+OTHERS: dict[
+    str, Callable[[Path], cr.Bundle]
+] = {  # models that differ in something else than family and task
+    "subwords": lambda _: cr.fit(LINES, model="ngram", order=2, codec="subwords", vocab=300),
+    "numbers": lambda _: cr.fit(
+        [[n % 12 + n // 9 for n in range(200)]], model="ngram", order=2, codec="numbers"
+    ),
+    "deep": lambda _: cr.fit(LINES, model="lstm", **FIT, layers=2),
+    "adapted": lambda models: cr.load(models / "lstm").adapted(dynamic=True, neural_cache=True),
+    "crf": lambda _: cr.fit(example_data("tag"), model="gru", task="tag", crf=True, **FIT),
+    "spelt": lambda _: cr.fit(LINES, model="vectors", subwords=True, min_count=1, width=8, buckets=99),
+    **{f"pair-{one}": lambda _, one=one: _paired(one) for one in ("features", "attention", "sequence")},  # type: ignore[misc]
+    **{f"frames-{one}": lambda _, one=one: _framed(one) for one in FRAMED},  # type: ignore[misc]
+}
+
+
+def example_names() -> list[str]:
+    """Of all models that are made, without making them."""
+    return [*(name for name, _, _ in wanted()), *OTHERS, "mix"]
+
+
 def _models(folder: Path) -> None:
-    lines = TEXT.splitlines()
     for name, kind, about in wanted():
-        try:
-            example_model(kind, about).save(folder / name)
-        except cr.ChainruleError as error:
-            print(f"no example of {name}: {error}", file=sys.stderr)
-    made: dict[str, Any] = {
-        "subwords": cr.fit(lines, model="ngram", order=2, codec="subwords", vocab=300),
-        "numbers": cr.fit([[n % 12 + n // 9 for n in range(200)]], model="ngram", order=2, codec="numbers"),
-        "deep": cr.fit(lines, model="lstm", **FIT, layers=2),
-        "adapted": cr.load(folder / "lstm").adapted(dynamic=True, neural_cache=True),
-    }
-    for name, bundle in made.items():
-        bundle.save(folder / name)
+        example_model(kind, about).save(folder / name)
+    for name, made in OTHERS.items():
+        made(folder).save(folder / name)
     valid = folder.parent / "data" / "text.txt"
     _command("mix", folder / "ngram", folder / "gru", "--valid", valid, "-o", folder / "mix")
+    check_complete(folder)
+
+
+def check_complete(folder: Path) -> None:
+    """Refuse to begin where a registered family or task is not among the models."""
+    found = [path.read_text() for path in folder.rglob("config.json")]
+    missing = [
+        name
+        for name in [*families(), *FAMILIES.composed, *tasks()]
+        if not any(f'"{name}"' in text or (name.endswith("-") and f'"{name}' in text) for text in found)
+    ]
+    if missing:
+        raise RuntimeError(f"no example of {', '.join(missing)}")
 
 
 def _small(folder: Path) -> None:
     """Models that are made by counting, and one that is not."""
-    lines = TEXT.splitlines()
+    lines = TABLE["text"]
     cr.fit(lines, model="ngram", order=3).save(folder / "models" / "ngram")
     cr.fit(lines, model="ngram", order=2, codec="subwords", vocab=300).save(folder / "models" / "subwords")
     cr.fit(lines, model="gru", **FIT).save(folder / "models" / "gru")
@@ -204,7 +231,7 @@ def _exported(folder: Path) -> None:
     """What other programs read: an ARPA file, and vectors in every format."""
     models, foreign = folder / "models", folder / "foreign"
     _command("export", "arpa", models / "ngram", foreign / "small.arpa")
-    for format in FORMATS:
+    for format in VECTORS:
         _command("export", "vectors", models / "vectors", foreign / f"vectors.{format}", "--format", format)
 
 
@@ -214,7 +241,7 @@ def _foreign(folder: Path) -> None:
     for name in ("gpt", "bert"):
         more: dict[str, Any] = {"positions": "learned"} if name == "gpt" else {}
         small = {"codec": "subwords", "vocab": 270, "layers": 1, "heads": 2, "context": 32}
-        cr.fit(TEXT.splitlines(), model=name, **FIT, **small, **more).save(foreign / f"own-{name}")
+        cr.fit(TABLE["text"], model=name, **FIT, **small, **more).save(foreign / f"own-{name}")
         _command("export", "hf", foreign / f"own-{name}", foreign / name)
         _command("import", "hf", foreign / name, "-o", models / f"hf-{name}")
 

@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable
+from datetime import date, datetime
 from itertools import pairwise
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import typer
 
 from chainrule.cli import example as verb
 from chainrule.cli.verb import Verb
-from chainrule.data.examples import EXAMPLES, OPTIONS, example
+from chainrule.data.examples import EXAMPLES, MADE, example
 from chainrule.errors import BundleError, ConfigError
 from chainrule.seasons import season
 from chainrule.use.check import check
@@ -36,14 +37,14 @@ def test_an_example_is_always_the_same_small_and_ends_with_a_line_end(name: str)
     assert 50_000 < len(content.encode()) < 500_000 and content.endswith("\n")
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("name", CODECS)
 def test_the_options_of_an_example_are_those_its_data_need(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CHAINRULE_CACHE", str(tmp_path / "cache"))
     file, content = example(name)
     (tmp_path / file).write_text(content, encoding="utf-8")
-    words = OPTIONS[name]
+    words = MADE[name].options
     options = {flag.removeprefix("--"): value for flag, value in zip(words[::2], words[1::2], strict=True)}
     found = check(tmp_path / file, **options)
     assert found.codec.name == CODECS[name]
@@ -104,6 +105,32 @@ def test_the_text_is_sentences_without_markup() -> None:
     assert not set('*"`') & set("".join(texts))
 
 
+def test_a_date_is_told_in_many_ways_and_each_means_one_day() -> None:
+    pairs = [line.split("\t") for line in example("dates")[1].splitlines()[1:]]
+    humans = [human for human, _ in pairs]
+    assert len(set(humans)) == len(pairs) == 10_000
+    assert all(1970 <= date.fromisoformat(iso).year <= 2049 for _, iso in pairs)
+    shapes = Counter(re.sub(r"[a-z]+", "a", re.sub(r"\d", "9", human.lower())) for human in humans)
+    assert len([shape for shape, count in shapes.items() if count > 100]) >= 20
+    read = {
+        r"(\d+)\.(\d+)\.(\d{4})": "%d.%m.%Y",
+        r"(\d\d)/(\d\d)/(\d\d)": "%m/%d/%y",
+        r"(\d+) ([A-Za-z]{4,}) (\d{4})": "%d %B %Y",
+        r"([A-Za-z]+), ([A-Za-z]+) (\d+), (\d{4})": "%A, %B %d, %Y",
+    }
+    for pattern, form in read.items():
+        found = [
+            (human, iso)
+            for human, iso in pairs
+            if re.fullmatch(pattern, human) and "sept " not in human.lower()
+        ]
+        years = [(datetime.strptime(human, form).date(), date.fromisoformat(iso)) for human, iso in found]
+        assert len(found) > 100 and all(
+            told.replace(year=said.year) == said and told.year % 100 == said.year % 100
+            for told, said in years
+        )
+
+
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
     """Call the verb in an empty folder; what it printed comes back."""
@@ -131,6 +158,8 @@ def test_the_verb_writes_the_file_and_says_what_to_do_next(run: Run) -> None:
     values = json.loads(run("dna", "--json"))
     assert Path("dna.txt").stat().st_size == values["bytes"] and values["output"] == "dna.txt"
     assert values["next"] == "chainrule compare dna.txt"
+    words = "chainrule fit dates.tsv --source human --target iso --codec characters -o dates-model"
+    assert json.loads(run("dates", "--json"))["next"] == words
 
 
 def test_the_verb_overwrites_only_when_forced_and_never_a_folder(run: Run) -> None:

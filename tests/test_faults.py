@@ -45,3 +45,42 @@ def test_the_faults_of_the_campaign_happen(tmp_path: Path) -> None:
     assert full.startswith("ENOSPC 1 chainrule: The disk is full")
     assert broken.startswith("EIO 1 chainrule: ") and "Input/output error" in broken
     assert list(tmp_path.iterdir()) == []
+
+
+MISSING = """
+import sys
+sys.path.insert(0, {folder!r})
+import workshop
+from dataclasses import dataclass
+from chainrule.models.gru import Gru
+from chainrule.models.registry import families, register
+from chainrule.tasks.base import register as register_task, tasks
+from chainrule.tasks.classify import Classify
+register("new-family")(type("New", (Gru,), {{}}))
+register_task("new-task")(type("NewTask", (Classify,), {{}}))
+made = list(workshop.wanted())
+learnt = {{name for name in families() if workshop.family(name).learner}}
+print(sorted(learnt - {{kind for _, kind, _ in made}}), sorted(set(tasks()) - {{about for _, _, about in made}}))
+print(("classify-new-family", "new-family", "classify") in made, ("new-task-gru", "gru", "new-task") in made)
+import typed
+there, tried = set(typed.verbs()), set(typed.COMMANDS)
+print(sorted(there - tried - set(typed.LONG)), sorted(tried - there))
+print("new-family" in workshop.example_names())
+import verbs
+"""
+
+
+def test_what_is_registered_is_attacked() -> None:
+    program = MISSING.format(folder=str(CAMPAIGN.parent))
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.stdout.splitlines() == ["[] []", "True True", "[] []", "True"], done.stderr
+    assert done.returncode == 1 and "a format for new-task is missing" in done.stderr
+
+
+def test_an_attack_without_an_example_of_a_family_does_not_begin(tmp_path: Path) -> None:
+    program = (
+        f"import sys; sys.path.insert(0, {str(CAMPAIGN.parent)!r}); import workshop, pathlib\n"
+        f"workshop.check_complete(pathlib.Path({str(tmp_path)!r}))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1 and "no example of" in done.stderr and "lstm" in done.stderr

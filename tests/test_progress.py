@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from chainrule import progress as module
-from chainrule.progress import Meter, clock, no_progress, progress, quiet, short
+from chainrule.progress import Limit, Meter, clock, no_progress, progress, quiet, short
 
 
 def test_a_meter_tells_share_speed_and_time_left() -> None:
@@ -26,6 +26,27 @@ def test_a_job_may_learn_its_size_and_tell_more() -> None:
     meter(50)
     meter.total, meter.words = 100, "loss 1.5"
     assert meter.line() == "training: 50 %, 5/s, loss 1.5, 0:10 left"
+
+
+def test_the_time_left_of_a_budget_never_jumps_and_is_never_more_than_the_budget() -> None:
+    seconds = [0.0]
+    meter = Meter("training", clock=lambda: seconds[0])
+    meter.limit, left, shares = Limit(600.0, 600.0), [], []
+    for at, (count, total) in enumerate([(1, 9_000), (5, 100_000), (900, 4_000), (50, 1_000)]):
+        seconds[0], meter.total = 60.0 + 120.0 * at, total  # the plan is revised, the pace changes
+        meter(count)
+        left.append(meter.left)
+        shares.append(meter.share)
+    assert left == [540.0, 420.0, 300.0, 180.0] and shares == pytest.approx([0.1, 0.3, 0.5, 0.7])
+    seconds[0] = 700.0
+    assert meter.line().endswith("0:00 left") and meter.share == 1.0
+
+
+def test_what_was_done_before_counts_for_the_share_and_not_for_the_speed() -> None:
+    now = iter([0.0] + [10.0] * 20)
+    meter = Meter("training", 400, clock=lambda: next(now), skipped=200)
+    meter(100)
+    assert meter.line() == "training: 75 %, 10/s, 0:10 left"
 
 
 def test_a_short_job_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:

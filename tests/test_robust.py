@@ -141,7 +141,7 @@ class Early:
 sys.meta_path.insert(0, Early())
 """
 NOW = "os.kill(os.getpid(), signal.SIGINT)"
-IN_A_CALLBACK = "type('Left', (), {'__del__': lambda self: os.kill(os.getpid(), signal.SIGINT)})()"
+IN_A_CALLBACK = "type('Left', (), {{'__del__': lambda self: os.kill(os.getpid(), signal.{name})}})()"
 
 
 def started(before: str = "", after: str = "", *words: str) -> subprocess.CompletedProcess[str]:
@@ -156,9 +156,19 @@ def test_ctrl_c_during_the_first_imports_is_a_message(name: str) -> None:
     assert json.loads(done.stdout) == {"error": "stopped; nothing was written."}
 
 
-def test_ctrl_c_where_nothing_can_be_raised_comes_again() -> None:
-    program = AT_IMPORT.format(name="chainrule.models.registry", doing=IN_A_CALLBACK)
-    done = started(program)
+@pytest.mark.parametrize(
+    ("name", "code", "told"),
+    [("SIGINT", 130, "stopped"), ("SIGTERM", 143, "ended by SIGTERM"), ("SIGHUP", 129, "ended by SIGHUP")],
+)
+def test_a_signal_where_nothing_can_be_raised_comes_again(name: str, code: int, told: str) -> None:
+    doing = IN_A_CALLBACK.format(name=name)
+    done = started(AT_IMPORT.format(name="chainrule.models.registry", doing=doing))
+    assert (done.returncode, done.stderr) == (code, f"chainrule: {told}; nothing was written.\n")
+
+
+def test_the_script_of_an_installer_is_interrupted_with_a_message() -> None:
+    program = f"import os, signal\nfrom chainrule.__main__ import main\n{NOW}\nmain()"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (130, "chainrule: stopped; nothing was written.\n")
 
 

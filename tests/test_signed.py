@@ -15,7 +15,11 @@ from chainrule.errors import ChainruleError
 from chainrule.store import manifest, tensors
 
 TEXTS = ["she was late", "he was not", "it was fine", "all of it"] * 6
-ANSWERS: dict[str, list[Any]] = {"classify": ["yes", "no"] * 12, "regress": [n / 3 for n in range(24)]}
+ANSWERS: dict[str, list[Any]] = {
+    "classify": ["yes", "no"] * 12,
+    "regress": [n / 3 for n in range(24)],
+    "tag": ["N V A"] * 24,
+}
 Arrays = dict[str, np.ndarray]
 
 
@@ -36,9 +40,12 @@ def changed_json(name: str, **values: Any) -> Callable[[Path], None]:
     return change
 
 
-def changed_character(folder: Path) -> None:
-    path = folder / "codecs" / "text" / "vocabulary.txt"
-    path.write_text(path.read_text().replace("\nh\n", "\nhhh\n", 1))
+def changed_character(new: bytes) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        path = folder / "codecs" / "text" / "vocabulary.txt"
+        path.write_bytes(path.read_bytes().replace(b"\nh\n", b"\n" + new + b"\n", 1))
+
+    return change
 
 
 def without_label(folder: Path) -> None:
@@ -56,8 +63,15 @@ def twice(array: np.ndarray) -> np.ndarray:
 
 
 SPREAD = "codecs/label/values.json"
+OPTIONS: dict[str, dict[str, Any]] = {
+    "bag": {"min_count": 1},
+    "gru": {"tokens": 100, "width": 4, "crf": True},
+}
 CHANGES: dict[str, tuple[str, str, Callable[[Path], None]]] = {
-    "a character of three letters": ("bag", "classify", changed_character),
+    "a character of three letters": ("bag", "classify", changed_character(b"hhh")),
+    "a character that is no UTF-8": ("bag", "classify", changed_character(b"\xff")),
+    "tags that are no numbers": ("gru", "tag", changed_arrays("head/output.weight", not_a_number)),
+    "steps between tags that are no numbers": ("gru", "tag", changed_arrays("head/steps", not_a_number)),
     "evidence that is no number": ("bag", "classify", changed_arrays("bias", not_a_number)),
     "a flat table of weights": ("bag", "classify", changed_arrays("weights", np.ravel)),
     "a flat table of ratios": ("bag", "regress", changed_arrays("ratios", np.ravel)),
@@ -75,7 +89,7 @@ CHANGES: dict[str, tuple[str, str, Callable[[Path], None]]] = {
 def test_what_does_not_fit_together_is_refused(what: str, tmp_path: Path) -> None:
     model, about, change = CHANGES[what]
     data = {"text": TEXTS, "label": ANSWERS[about]}
-    options = {"min_count": 1} if model == "bag" else {}
+    options = OPTIONS.get(model, {})
     cr.fit(data, model=model, task=about, **options).save(tmp_path / "m")
     assert cr.load(tmp_path / "m").predict("she was late")
     change(tmp_path / "m")
@@ -84,3 +98,11 @@ def test_what_does_not_fit_together_is_refused(what: str, tmp_path: Path) -> Non
         bundle = cr.load(tmp_path / "m")
         bundle.predict("she was late")
         bundle.evaluate(data)
+
+
+def test_word_vectors_of_another_precision_are_refused(tmp_path: Path) -> None:
+    cr.fit(TEXTS, model="vectors", width=4, min_count=1).save(tmp_path / "m")
+    changed_arrays("vectors", lambda one: one.astype(np.float16))(tmp_path / "m")
+    manifest.write(tmp_path / "m")
+    with pytest.raises(ChainruleError, match="float16"):
+        cr.load(tmp_path / "m")

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from chainrule.train.each import fit_each
     from chainrule.train.fit import fit
     from chainrule.use.check import check
+    from chainrule.views.front import look
+    from chainrule.views.view import View
 
 __version__ = "0.1.0"
 __all__ = [
@@ -30,12 +32,14 @@ __all__ = [
     "SequenceClassifier",
     "SequenceRegressor",
     "SequenceTagger",
+    "View",
     "__version__",
     "check",
     "compare",
     "fit",
     "fit_each",
     "load",
+    "look",
 ]
 
 _HOMES = {
@@ -45,11 +49,13 @@ _HOMES = {
     "SequenceClassifier": "chainrule.estimators",
     "SequenceRegressor": "chainrule.estimators",
     "SequenceTagger": "chainrule.estimators",
+    "View": "chainrule.views.view",
     "check": "chainrule.use.check",
     "compare": "chainrule.choose.compare",
     "fit": "chainrule.train.fit",
     "fit_each": "chainrule.train.each",
     "load": "chainrule.bundle",
+    "look": "chainrule.views.front",
 }
 
 

@@ -26,7 +26,7 @@ from chainrule.errors import BundleError, ChainruleError, ConfigError, ModelErro
 from chainrule.models.base import Body, LanguageModel, learnt
 from chainrule.models.registry import family
 from chainrule.runtime import versions
-from chainrule.saved import HEAD, VERSION, check_vocabulary, read_card, read_config, saved_codec, saved_head
+from chainrule.saved import HEAD, VERSION, check_codecs, read_card, read_config, saved_codec, saved_head
 from chainrule.store import manifest, tensors
 from chainrule.store.files import CONFIG, FORMAT, new_folder
 from chainrule.tasks.base import Task, described
@@ -252,9 +252,9 @@ class Bundle:
         """How much better or worse than another model on the same labelled data, and whether that is significant."""
         return evaluate_against(self, other, data, label, **reading)
 
-    def translate(self, texts: str | Iterable[str], **options: Any) -> list[Translation]:
-        """One translation for each text; `options` are those of `GenerationConfig` and `LengthConfig`."""
-        return translate(self, [texts] if isinstance(texts, str) else texts, **options)
+    def translate(self, sources: Any, **options: Any) -> list[Translation]:
+        """One text for each of some sources; `options` are those of `GenerationConfig` and `LengthConfig`."""
+        return translate(self, [sources] if isinstance(sources, str) else sources, **options)
 
     def compressed(self) -> Bundle:
         """The same with weights in eight bits: faster to write with, hardly worse."""
@@ -379,12 +379,11 @@ def _loaded(folder: Path, verify: bool) -> Bundle:
         model_config = kind.Config.from_values(settings)
         task = task_class(config["task"]["name"]).from_values(config["task"]["settings"])
         codecs = {role: saved_codec(folder / CODECS / role, one) for role, one in config["codecs"].items()}
-        sizes = task.sizes(codecs)
     except (ConfigError, KeyError, TypeError, AttributeError, IndexError) as error:
         raise BundleError(
             f"{folder / CONFIG} does not describe a model this version knows: {error}"
         ) from error
-    check_vocabulary(folder, sizes, model_config)
+    check_codecs(folder, task, codecs, model_config)
     arrays = tensors.read(folder / WEIGHTS)
     body = kind.from_arrays(
         model_config, {name: one for name, one in arrays.items() if not name.startswith(HEAD)}

@@ -23,12 +23,22 @@ EVERY = 5.0  # between two plain lines when stderr is no terminal
 _quiet = False
 
 
+@dataclass(frozen=True)
+class Limit:
+    """A job that ends by the clock: its pace need not be asked when."""
+
+    ends: float  # as `time.monotonic` tells
+    seconds: float  # in all, those before this process included
+
+
 class Step(Protocol):
     """Says that some more are done; a job that learns its size, or has more to tell, sets the rest."""
 
     total: int | None
     words: str  # more to tell, such as a loss
     nats: float | None  # the loss itself: of the validation part, as soon as there is one
+    skipped: int  # of the total, what was done before this process
+    limit: Limit | None  # until when it may go on, where time decides
 
     def __call__(self, count: int) -> None: ...
 
@@ -91,6 +101,8 @@ class Meter:
     done: int = 0
     words: str = ""
     nats: float | None = None
+    skipped: int = 0
+    limit: Limit | None = None
     began: float = field(init=False)
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
@@ -113,13 +125,22 @@ class Meter:
     @property
     def left(self) -> float | None:
         """Seconds still to go, as far as one can tell."""
+        if self.limit:
+            return max(0.0, self.limit.ends - self.clock())
         if not self.total or not self.done:
             return None
-        return max(0.0, self.total - self.done) / self.speed
+        return max(0.0, self.total - self.skipped - self.done) / self.speed
+
+    @property
+    def share(self) -> float | None:
+        """How much is done, from 0 to 1, as far as one can tell."""
+        if self.limit and self.left is not None:
+            return max(0.0, 1.0 - self.left / self.limit.seconds)
+        return min(1.0, (self.skipped + self.done) / self.total) if self.total else None
 
     def line(self) -> str:
         """`counting: 42 %, 1.2M symbols/s, 0:07 left`."""
-        parts = [f"{min(1.0, self.done / self.total):.0%}".replace("%", " %")] if self.total else []
+        parts = [] if self.share is None else [f"{self.share:.0%}".replace("%", " %")]
         if self.done:
             parts.append(f"{short(self.speed)}{' ' * bool(self.unit)}{self.unit}/s")
         parts += [self.words] if self.words else []
@@ -165,6 +186,6 @@ def _bar(meter: Meter, finished: threading.Event) -> None:
 
     bars = Bars(TextColumn("{task.description}"), BarColumn(), console=Console(stderr=True), transient=True)
     with bars:
-        task = bars.add_task(meter.line(), total=meter.total)
+        task = bars.add_task(meter.line(), total=1.0)
         while not finished.wait(0.2):
-            bars.update(task, description=meter.line(), completed=meter.done)
+            bars.update(task, description=meter.line(), completed=meter.share)

@@ -17,6 +17,7 @@ from chainrule.store.files import CONFIG, FORMAT
 
 if TYPE_CHECKING:
     from chainrule.heads.base import Head
+    from chainrule.tasks.base import Task
 
 VERSION = 1
 HEAD = "head/"  # before the names of what a head has learnt
@@ -82,9 +83,15 @@ def read_card(path: Path) -> dict[str, Any]:
     return card
 
 
-def check_vocabulary(folder: Path, sizes: Mapping[str, int], config: ModelConfig) -> None:
-    """A model that reads or predicts other ids than its codecs would give wrong numbers without a word."""
-    for name, size in sizes.items():
+def check_codecs(folder: Path, task: Task, codecs: Mapping[str, Codec], config: ModelConfig) -> None:
+    """Every column has a codec, and the model its ids: else there would be wrong numbers without a word."""
+    missing = next((role.name for role in task.roles() if role.name not in codecs), None)
+    if missing is not None:
+        raise BundleError(
+            f"{folder / CONFIG} is damaged: there is no codec for {missing!r}, which a model for {task.name!r} reads. "
+            "Copy or save the model again."
+        )
+    for name, size in task.sizes(codecs).items():
         if getattr(config, name, size) != size:
             raise BundleError(
                 f"{folder / CONFIG} is damaged: its model has a vocabulary of {getattr(config, name)} ids and its "

@@ -11,3 +11,5 @@ NO_LETTER, WORD_BEGIN, WORD_END = range(3)
 SPECIAL_LETTER = 3  # that of PAD; the other special symbols follow
 BYTE_LETTER = SPECIAL_LETTER + FIRST  # that of the byte 0
 LETTERS = BYTE_LETTER + 256
+
+PADDING = float("inf")  # what a frame of real numbers holds that is none

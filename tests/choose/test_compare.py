@@ -146,7 +146,7 @@ def test_what_was_found_is_not_done_again(compared: Comparison, weather: Path) -
 def test_a_family_that_fails_is_reported_and_the_rest_continues(
     weather: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(codecs: Any, wanted: Any, task: Any) -> Any:
+    def broken(codecs: Any, wanted: Any, task: Any, pairs: bool) -> Any:
         return [
             replace(rung, options={"order": 99}) if rung.name == "2-gram" else rung
             for rung in ladders(codecs, wanted)

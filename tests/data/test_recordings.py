@@ -174,6 +174,18 @@ def test_other_shapes_and_kinds_are_refused(tmp_path: Path, array: np.ndarray, m
         rows(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("old", "new"), [(b"), }", b" {[("), (b"(2, 2), }" + b" " * 40, b"(" + b"9" * 45 + b",)}")]
+)
+def test_a_damaged_header_is_refused(old: bytes, new: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "a.npy"
+    np.save(path, FRAMES[1])
+    assert old in path.read_bytes()
+    path.write_bytes(path.read_bytes().replace(old, new))
+    with pytest.raises(DataError, match="cannot be read as an array"):
+        rows(path)
+
+
 def test_what_is_wrong_is_told(tmp_path: Path) -> None:
     path = long_table(tmp_path / "a.csv")
     path.write_text(path.read_text().replace(",0.5,", ",half,"))

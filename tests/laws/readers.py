@@ -149,4 +149,5 @@ READERS = [
     for name in (*families(), "class-lstm")
     if (not issubclass(family(name), LanguageModel) or family(name).learner == "gradient")
     and family(name).task not in ("vectors", "tag", "translate")
+    and family(name).learner
 ]

@@ -268,7 +268,7 @@ def test_killed_at_random_a_budget_resumes_by_its_revisions(tmp_path: Path) -> N
     assert curves[0] == curves[1]
 
 
-def test_a_run_killed_while_its_first_plan_is_made_goes_on_as_recorded(tmp_path: Path) -> None:
+def test_a_run_killed_while_its_first_plan_is_made_continues_as_recorded(tmp_path: Path) -> None:
     whole = ticking(tmp_path / "whole")
     whole.run()
 

@@ -6,6 +6,7 @@ import json
 import re
 import struct
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -184,6 +185,18 @@ def test_the_progress_of_a_training_names_its_unit_once(task: Task, unit: str) -
     assert meter.words == f"loss 1.474 {unit}"
     watcher({"valid": 1.599})
     assert meter.words == f"loss 1.474, valid 1.599 {unit}"
+
+
+def test_the_trainer_says_when_its_budget_ends_and_what_was_done_before(
+    text: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[Mapping[str, Any]] = []
+    monkeypatch.setattr(
+        _Watcher, "__call__", lambda self, values: told.append(values) if "plan" in values else None
+    )
+    assert fit(text, "--budget", "2s", "--width", "8") == 0
+    assert told[0]["plan"] is None and len(told) > 1
+    assert all(one["budget"] == 2.0 and 0.0 < one["left"] < 2.0 and not one["skipped"] for one in told)
 
 
 def test_an_unfinished_model_is_told_with_its_unit() -> None:

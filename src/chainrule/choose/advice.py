@@ -47,7 +47,7 @@ def advice(
         _choice(simplest, best, Said(unit, figure)),
         *_lucky(done[0], best),
         *_quick(fastest, simplest, Said(unit, figure)),
-        *(more_labels(simplest, curves, data, figure) if figure else []),
+        *(more_labels([simplest, *done], curves, data) if figure else []),
         *_more(crossings, data, LABELS if figure else SYMBOLS),
         *_doubts(done, data),
     ]
@@ -80,12 +80,16 @@ class Said:
         return f"for {worse:.1f} % more bits" if worse >= 0.05 else "and needs no more bits"
 
 
-def more_labels(row: Row, curves: Curves, data: Row, figure: str) -> list[str]:
-    """How many more labels would help: the learning curve at twice as many, with care."""
-    curve = next((one for told, one in curves if told["name"] == row["name"]), None)
+def more_labels(rows: Sequence[Row], curves: Curves, data: Row) -> list[str]:
+    """How many more labels would help: the learning curve at twice as many, with care; of the first of these models
+    that has one.
+    """
+    known = {told["name"]: one for told, one in curves if one is not None}
+    row = next((row for row in rows if row["name"] in known), None)
     have = data["parts"]["train"]["sequences"]
-    if curve is None:
+    if row is None:
         return []
+    curve = known[row["name"]]
     [(_, low, middle, high)] = curve.band([2.0 * have])
     now = float(curve.predict(have))
     gain, sure = now - middle, now - high

@@ -7,18 +7,21 @@ the error (1 - accuracy).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from chainrule.bundle import Bundle
+from chainrule.bundle import Bundle, load
 from chainrule.choose.measure import Choice
+from chainrule.choose.plan import RacePlan
 from chainrule.data.corpus import Part
 from chainrule.data.dataset import Prepared
 from chainrule.judge.bootstrap import ends
 from chainrule.judge.judged import Judged, resamples
+from chainrule.models.ensemble import Ensemble
 from chainrule.models.readers import CountingReader
 from chainrule.progress import no_progress
 from chainrule.tasks.base import Task
@@ -55,11 +58,25 @@ def answered(bundle: Bundle, part: Part) -> Judged:
     return task.judged(bundle.body, head, part, bundle.codecs)
 
 
+def ready(bundle: Bundle, prepared: Prepared, name: str) -> tuple[Bundle, Part]:
+    """A model and a part, the validation or the test part; one that reads letters is told those of all words."""
+    letters = bundle.body.config.word_letters
+    if letters:
+        from chainrule.models.neural import Neural
+
+        assert isinstance(bundle.body, Neural)
+        prepared = prepared if prepared.words else prepared.spelled_out()
+        assert prepared.words is not None
+        own, more = prepared.codec.spellings(letters), prepared.words.spellings(letters, prepared.codec.size)
+        bundle = replace(bundle, body=bundle.body.respelled(own, more))
+    part = (prepared.valid if name == "valid" else None) or prepared.test
+    assert part is not None
+    return bundle, part
+
+
 def choice(bundle: Bundle, prepared: Prepared) -> Choice:
     """What decides about a model: its task's own figure on the validation part."""
-    part = prepared.valid or prepared.test
-    assert part is not None
-    task, found = bundle.task, answered(bundle, part)
+    task, found = bundle.task, answered(*ready(bundle, prepared, "valid"))
     value = found.figures()[task.figure]
     drawn = cost(task, resamples(found, SECONDS, [task.figure])[task.figure])
     return Choice(value, -value if task.maximise else value, (drawn,))
@@ -101,8 +118,29 @@ def tested(bundle: Bundle, part: Part) -> Tested:
     return Tested(facts, cost(task, drawn[task.figure]))
 
 
-def refitted(bundle: Bundle, prepared: Prepared) -> Bundle | None:
-    """A reader made by counting, of everything; its figures stay those of its twin. None: there is nothing to gain."""
+def averaged(plan: RacePlan, models: Path, names: Sequence[str]) -> tuple[Bundle, Prepared]:
+    """The mean of what these models answer, weighted on the validation part; and the data as it reads them."""
+    from chainrule.train.ensemble import codecs_of, weighed
+
+    bundles = [load(models / name) for name in names]
+    codecs = codecs_of(bundles)
+    prepared = plan.again(codecs)
+    part = prepared.valid or prepared.test
+    assert part is not None
+    return weighed(bundles, part, codecs, names), prepared
+
+
+def refitted(bundle: Bundle, prepared: Prepared, models: Path) -> Bundle | None:
+    """A reader made by counting, of everything; its figures stay those of its twin. None: there is nothing to gain.
+
+    Of an ensemble, those of its models that were refitted are taken from the folder `models`.
+    """
+    if isinstance(bundle.body, Ensemble):
+        members = [
+            replace(one, model=load(models / name).body) if isinstance(one.model, CountingReader) else one
+            for name, one in zip(bundle.card["parts"], bundle.body.members, strict=True)
+        ]
+        return replace(bundle, body=Ensemble(bundle.body.config, members))
     if not (isinstance(bundle.body, CountingReader) and prepared.data.held):
         return None
     whole = prepared.everything()

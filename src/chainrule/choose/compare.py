@@ -20,7 +20,7 @@ from chainrule.choose.report import page
 from chainrule.choose.results import Compared, cost_forecasts, results
 from chainrule.choose.rounds import ROUNDS
 from chainrule.choose.yardsticks import YARDSTICKS, yardsticks
-from chainrule.config import to_json
+from chainrule.config import share, to_json
 from chainrule.data.check import examine
 from chainrule.data.dataset import Prepared
 from chainrule.data.given import Table, from_python, names_files
@@ -28,7 +28,7 @@ from chainrule.data.sources import Given
 from chainrule.errors import BundleError, ConfigError
 from chainrule.store.files import new_file, write_text
 from chainrule.tasks.base import task as task_class
-from chainrule.train.guess import guessed_task
+from chainrule.train.guess import guessed_task, paired
 from chainrule.train.schedule import duration
 
 RESULTS, REPORT = "results.json", "report.html"
@@ -102,13 +102,13 @@ def compare(
     What was stopped continues with `resume`; with `force` an earlier comparison in `out` is replaced.
     """
     began, folder, given = time.monotonic(), _folder(out), from_python(data)
-    task = task or guessed_task(options, given)
+    task, options = task or guessed_task(options, given), paired(options, data)
     models = _models(models, budget, task)
     _check_place(folder, resume, force)
     plan = RacePlan(
         data=_files(given, folder),
         task=task,
-        roles=_roles(task),
+        roles=_roles(task, options),
         valid=None if valid is None else _absolute(valid),
         test=None if test is None else _absolute(test),
         options=options,
@@ -133,7 +133,7 @@ def _raced(
     rungs = plan.rungs(list(prepared))
     checks = {name: examine(one.data, one.codecs) for name, one in prepared.items()}
     compared = Compared(prepared, checks, plan.asked if plan.answers else None)
-    mixing = not plan.answers and (not plan.models or "mix" in plan.models)
+    mixing = not plan.models or "mix" in plan.models
     race = Race(folder, rungs, plan.budget, mixing, watch, compared.figure, plan.answers, began)
     forecasts = cost_forecasts(race, compared)
     names = [rung.name for rung in rungs]
@@ -173,9 +173,12 @@ def _models(asked: str | Sequence[str], budget: str | float, task: str | None) -
     return models
 
 
-def _roles(task: str | None) -> list[dict[str, Any]]:
+def _roles(task: str | None, options: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The columns of a task whose answers are compared; none of language modelling, which reads texts."""
-    return [asdict(one) for one in task_class(str(task))().roles()] if answers(task) else []
+    if not answers(task):
+        return []
+    kind = task_class(str(task))
+    return [asdict(one) for one in kind.from_values(share(options, kind)).roles()]
 
 
 def _check_place(folder: Path, resume: bool, force: bool) -> None:

@@ -22,6 +22,9 @@ class Rung:
     options: Mapping[str, Any] = field(default_factory=dict)
     learns: bool = False  # by gradient, for as long as it is given; those that count take what they take
     codec: str = ""
+    first: str | None = (
+        None  # the task that its body learns from the same texts, before it is frozen under a head
+    )
 
 
 LEARNERS = tuple(Rung(name, name, learns=True) for name in ("window", "rnn", "gru", "lstm", "gpt"))
@@ -32,11 +35,18 @@ READERS = (
     "class-ngram",
     "bag",
 )  # made by counting labels, from the simplest on; others come after them
-HEADED = ("cnn", "lstm", "bert")  # bodies for a head; recurrent ones read both ways
+FROZEN_LM, ELMO = "frozen-lm", "elmo"
+HEADED = (
+    Rung("cnn", "cnn", learns=True),
+    Rung("lstm", "lstm", learns=True),  # reads both ways
+    Rung(FROZEN_LM, "lstm", learns=True, first="next"),
+    Rung(ELMO, "elmo", learns=True, first="both-ways"),
+    Rung("bert", "bert", learns=True),
+)  # bodies for a head
 
 
-def rungs_of(codec: str, task: str | None = None) -> list[Rung]:
-    """All there are, from the simplest on: for symbols of a codec, or for the answers of a task."""
+def rungs_of(codec: str, task: str | None = None, pairs: bool = False) -> list[Rung]:
+    """All there are, from the simplest on: for symbols of a codec, or for the answers of a task, perhaps to `pairs`."""
     if task is None:
         orders = (1, 2, 3, 5, 8) if codec_named(codec).letters else (1, 2, 3, 5)
         counted = [
@@ -45,7 +55,8 @@ def rungs_of(codec: str, task: str | None = None) -> list[Rung]:
         return [*counted, *LEARNERS]
     readers = [one for one in families() if task in _counted(one)]
     readers.sort(key=lambda name: READERS.index(name) if name in READERS else len(READERS))
-    return [*(Rung(name, name) for name in readers), *(Rung(name, name, learns=True) for name in HEADED)]
+    found = [*(Rung(name, name) for name in readers), *HEADED]
+    return [rung for rung in found if not pairs or family(rung.family).pairs]
 
 
 def _counted(name: str) -> tuple[str, ...]:
@@ -54,35 +65,41 @@ def _counted(name: str) -> tuple[str, ...]:
     return kind.tasks if issubclass(kind, CountingReader) else ()
 
 
-def ladder(codec: str, wanted: Sequence[str] = (), task: str | None = None) -> list[Rung]:
+def ladder(
+    codec: str, wanted: Sequence[str] = (), task: str | None = None, pairs: bool = False
+) -> list[Rung]:
     """The rungs for a codec, or those of them that are wanted: by name, or by family."""
-    rungs = rungs_of(codec, task)
+    rungs = rungs_of(codec, task, pairs)
     known = {rung.name for rung in rungs} | {rung.family for rung in rungs} | {"mix"}
     for name in wanted:
         if name not in known:
             raise ConfigError(f"There is no model {name!r} to compare. {suggest(name, known)}")
-    return [rung for rung in rungs if not wanted or rung.name in wanted or rung.family in wanted]
+    return [rung for rung in rungs if not wanted or rung.name in wanted or _place(rung) in wanted]
 
 
-def ladders(codecs: Sequence[str], wanted: Sequence[str] = (), task: str | None = None) -> list[Rung]:
+def ladders(
+    codecs: Sequence[str], wanted: Sequence[str] = (), task: str | None = None, pairs: bool = False
+) -> list[Rung]:
     """The rungs for all codecs, those that count first; with several codecs, names tell which one is meant."""
     found = [
         replace(rung, codec=codec, name=f"{rung.name} ({codec})" if len(codecs) > 1 else rung.name)
         for codec in codecs
-        for rung in ladder(codec, wanted, task)
+        for rung in ladder(codec, wanted, task, pairs)
     ]
     return sorted(found, key=_simple)
 
 
-def liked(codecs: Mapping[str | None, str], wanted: Sequence[str], task: str) -> list[Rung]:
+def liked(
+    codecs: Mapping[str | None, str], wanted: Sequence[str], task: str, pairs: bool = False
+) -> list[Rung]:
     """The rungs of a task with answers, each with the codec its family likes; `codecs` are those that came of it."""
-    rungs = ladder("", wanted, task)
+    rungs = ladder("", wanted, task, pairs)
     return [replace(rung, codec=codecs[family(rung.family).codec]) for rung in rungs]
 
 
-def likings(wanted: Sequence[str], task: str) -> list[str | None]:
+def likings(wanted: Sequence[str], task: str, pairs: bool = False) -> list[str | None]:
     """What the families of a task like to read words with."""
-    return list(dict.fromkeys(family(rung.family).codec for rung in ladder("", wanted, task)))
+    return list(dict.fromkeys(family(rung.family).codec for rung in ladder("", wanted, task, pairs)))
 
 
 def answers(task: str | None) -> bool:
@@ -92,14 +109,19 @@ def answers(task: str | None) -> bool:
 
 def _simple(rung: Rung) -> tuple[int, int]:
     """Where it stands on the ladder, whatever its codec."""
-    learners = ["cnn", *(one.family for one in LEARNERS), "bert"]
-    return (learners.index(rung.family) + 1 if rung.learns else 0, rung.options.get("order", 0))
+    learners = ["cnn", *(one.family for one in LEARNERS), FROZEN_LM, ELMO, "bert"]
+    return (learners.index(_place(rung)) + 1 if rung.learns else 0, rung.options.get("order", 0))
+
+
+def _place(rung: Rung) -> str:
+    """What it is called among those that learn."""
+    return FROZEN_LM if rung.first == "next" else rung.family
 
 
 def by_promise(rungs: Sequence[Rung]) -> list[Rung]:
     """Those that learn, in the order in which they are worth starting."""
-    order = ("cnn", *PROMISE, "bert")
-    return sorted((rung for rung in rungs if rung.learns), key=lambda rung: order.index(rung.family))
+    order = ("cnn", *PROMISE, FROZEN_LM, ELMO, "bert")
+    return sorted((rung for rung in rungs if rung.learns), key=lambda rung: order.index(_place(rung)))
 
 
 def title(family: str, settings: Mapping[str, Any], name: str) -> str:
@@ -108,4 +130,6 @@ def title(family: str, settings: Mapping[str, Any], name: str) -> str:
     if width is None:  # made by counting, or of others
         return name
     named = family if family == "window" else family.upper()
+    if not name.startswith(family):  # called after what it is for
+        return f"{name} ({named}, {layers} × {width})"
     return f"{named}, {layers} × {width}{name.removeprefix(family)}"

@@ -194,6 +194,14 @@ def journal(run: Path, seconds: float) -> list[list[float]]:
     return [[seconds * line["step"] / last, line["valid"]] for line in lines]
 
 
+def plain(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings worth showing: numbers, words, yes and no."""
+    hidden = ("vocab_size", "suppressed", "parts")
+    return {
+        name: value for name, value in settings.items() if name not in hidden and not isinstance(value, dict)
+    }
+
+
 class Peak:
     """The most memory a process holds while it trains, one model after another."""
 

@@ -11,10 +11,11 @@ from chainrule.choose.ladder import Rung, answers, ladders, liked, likings
 from chainrule.codecs.base import Codec
 from chainrule.codecs.registry import codec as codec_named
 from chainrule.codecs.registry import codecs as codec_names
+from chainrule.config import Config, share
 from chainrule.data.corpus import Corpus
 from chainrule.data.dataset import Dataset, Prepared, encoded, learn_codecs, open_data
 from chainrule.data.roles import Role
-from chainrule.data.rows import main_of
+from chainrule.data.rows import PAIR, main_of
 from chainrule.data.sources import Given
 from chainrule.errors import BundleError, ConfigError
 from chainrule.store import sealed
@@ -46,9 +47,19 @@ class RacePlan:
         return self.data[0] if len(self.data) == 1 else [Path(one) for one in self.data]
 
     @property
+    def kind(self) -> type[Task]:
+        """The task that models are trained for."""
+        return task_class(self.task or "next")
+
+    @property
     def asked(self) -> Task:
-        """What models are trained for."""
-        return task_class(self.task or "next")()
+        """The same, with its settings."""
+        return self.kind.from_values(share(self.options, self.kind))
+
+    @property
+    def pairs(self) -> bool:
+        """Whether two texts have one answer."""
+        return any(role["name"] == PAIR for role in self.roles)
 
     @property
     def answers(self) -> bool:
@@ -67,16 +78,19 @@ class RacePlan:
         """Who competes: where heads answer and no codec is asked for, each family with the codec it likes."""
         task = self.task if self.answers else None
         if task is None or self.codecs:
-            return ladders(list(codecs), self.models, task)
-        found = likings(self.models, task)
+            return ladders(list(codecs), self.models, task, self.pairs)
+        found = likings(self.models, task, self.pairs)
         named = [one if one is not None and one in codecs else codecs[0] for one in found]
-        return liked(dict(zip(found, named, strict=True)), self.models, task)
+        return liked(dict(zip(found, named, strict=True)), self.models, task, self.pairs)
 
     def _suited(self) -> list[Dataset]:
         """The data with the codec that suits them, and with those that families like which read labelled data."""
         if not self.answers:
             return [self.open(None)]
-        found = [self._liked(one) for one in dict.fromkeys([None, *likings(self.models, str(self.task))])]
+        found = [
+            self._liked(one)
+            for one in dict.fromkeys([None, *likings(self.models, str(self.task), self.pairs)])
+        ]
         codecs = [one.roles[one.main].codec for one in found]
         return [one for at, one in enumerate(found) if codecs[at] not in codecs[:at]]
 
@@ -109,9 +123,10 @@ class RacePlan:
         return encoded(self._open(named, None), codecs)
 
     def _open(self, roles: list[Role], codec: str | None) -> Dataset:
-        allowed = [
-            codec_named(name).Config for name in self.codecs
-        ]  # options may be for another of the codecs
+        allowed: list[type[Config]] = [
+            *(codec_named(name).Config for name in self.codecs),
+            *([self.kind] if self.answers else []),
+        ]  # options may be for another of the codecs, or for the task
         parts = (self.given, self.valid, self.test)
         return open_data(*parts, roles=roles, codec=codec, options=self.options, allowed=allowed)
 

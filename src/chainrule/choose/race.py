@@ -28,6 +28,10 @@ HALVES = 3  # sizes of a learner's curve, each with half of the data of the next
 SHORTEST_PART = 2.0  # seconds for the smallest of them
 STARTS, USUAL_JUDGING = 1.0, 2.0  # seconds in which a process starts, and a model is judged
 ADAPTING = {"neural cache": 4.0, "dynamic evaluation": 100.0}  # what trying one takes, in times of judging
+TOGETHER, AVERAGING = (
+    2,
+    3.0,
+)  # models that learn in a mix of answers; what it takes, in times of judging its parts
 ADAPTED = 0.03  # share of the time that one of them may take
 LEAST = 4.0  # seconds below which a process has started before its time is over
 PATIENCE = 60.0  # seconds beyond its share after which a process is stopped
@@ -45,7 +49,7 @@ class Race:
     watch: Callable[[Event], object]
     unit: str = "bits"  # of the figure that decides
     answers: bool = (
-        False  # heads answer: what counts labels is fitted again on everything, and nothing is mixed
+        False  # heads answer: what counts labels is fitted again on everything, and answers are averaged
     )
     began: float = field(default_factory=time.monotonic)
     failed: dict[str, str] = field(default_factory=dict)
@@ -77,7 +81,11 @@ class Race:
         learners = by_promise(self.rungs)
         if learners:
             self._compete(learners)
+        if self.answers:
+            self._average()
+        elif learners:
             self._mix(learners)
+        if learners:
             self._curve(learners)
         self._refit()
 
@@ -86,6 +94,9 @@ class Race:
         for codec, counted in self._counted().items() if self.answers else ():
             names = [rung.name for rung in counted if self.found(rung.name)]
             self._job(f"refitting {codec}", "refit", codec, 0.0, names=names)
+        mixes = [path.stem for path in (self.out / "found").glob("* + *.json")] if self.answers else []
+        if mixes:
+            self._job("refitting the mix", "refit", self.rungs[0].codec, 0.0, names=mixes)
 
     def planned(self) -> dict[str, float]:
         """Seconds that each model would have if it won, as far as is known before anything ran."""
@@ -202,7 +213,7 @@ class Race:
         judging = self._judging(best)
         tested = sum(1 for rung in learners if "bits" not in (self.found(rung.name) or {})) - 1
         adapting = sum(ADAPTING[one] * judging for one in self._ways(judging))
-        mixing = 2 * STARTS + adapting if self.mixing else 0.0
+        mixing = (2 * STARTS + (self._averaging() if self.answers else adapting)) if self.mixing else 0.0
         return max(0, tested) * judging / 2 + mixing + self._curve_seconds() + self._refit_seconds()
 
     def _refit_seconds(self) -> float:
@@ -222,6 +233,26 @@ class Race:
         """What a learner's curve takes, none if its smallest part would be too short to learn from."""
         seconds = CURVE * self.budget
         return seconds if (seconds - STARTS) / 2**HALVES >= SHORTEST_PART else 0.0
+
+    def _averaging(self) -> float:
+        """Seconds in which several models answer the held-out parts, and answer again for weights and temperature."""
+        return AVERAGING * sum(float(self.found(rung.name)["judging"]) for rung in self._together())
+
+    def _together(self) -> list[Rung]:
+        """Whose answers are averaged: those of the best that learn and of the best that counts, or of two that do."""
+        learnt = self._ranked(by_promise(self.rungs))[:TOGETHER]
+        return [
+            *learnt,
+            *self._ranked([rung for rung in self.rungs if not rung.learns])[: 1 if learnt else 2],
+        ]
+
+    def _average(self) -> None:
+        """The mean of what the best models answer."""
+        parts = self._together()
+        if self.mixing and len(parts) > 1:
+            name = " + ".join(rung.name for rung in parts)
+            seconds, names = max(0.0, self.left - self._curve_seconds()), [rung.name for rung in parts]
+            self._job(name, "mix", parts[0].codec, seconds, parts=names, adapting=None)
 
     def _mix(self, learners: Sequence[Rung]) -> None:
         """The best that learns with the best that counts in the same symbols; also adapting itself, if time allows."""
@@ -260,9 +291,13 @@ class Race:
 
     def _best(self, rungs: Sequence[Rung]) -> Rung | None:
         """The best by the task's own figure on the validation part, of those that did not fail."""
+        return next(iter(self._ranked(rungs)), None)
+
+    def _ranked(self, rungs: Sequence[Rung]) -> list[Rung]:
+        """Those that did not fail, the best first."""
         found = {rung.name: self.found(rung.name) for rung in rungs}
         done = [rung for rung in rungs if found[rung.name]]
-        return min(done, key=lambda rung: found[rung.name]["loss"], default=None)
+        return sorted(done, key=lambda rung: found[rung.name]["loss"])
 
     def found(self, name: str) -> Any:
         """What a model's process left; None if it did not come so far."""

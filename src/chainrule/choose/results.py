@@ -79,7 +79,7 @@ def results(
         "data": data,
         "unit": unit,
         "task": task and task.name,
-        "figures": list(dict.fromkeys([task.figure, *task.shown])) if task else [],
+        "figures": _figures(task, rows) if task else [],
         "amount": LABELS if task else SYMBOLS,  # what learning curves are over
         "budget": race.budget,
         "seconds": race.passed,
@@ -93,6 +93,12 @@ def results(
         "advice": advice(rows, names, crossings, data, unit, task.figure if task else None, curves),
         "reproduce": {"command": command, "seed": seed, "versions": versions(), "machine": _machine()},
     }
+
+
+def _figures(task: Task, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The figures that are shown, the one that decides first; some, as that of unknown words, there need not be."""
+    named = dict.fromkeys([task.figure, *task.shown])
+    return [name for name in named if name == task.figure or any(name in row["figures"] for row in rows)]
 
 
 def _row(race: Race, name: str, compared: Compared) -> dict[str, Any]:

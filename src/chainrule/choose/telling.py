@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from chainrule.progress import Meter
+from chainrule.progress import Limit, Meter
 
 EVERY = 0.5  # seconds between two lines
 
@@ -21,17 +21,18 @@ class Telling:
     """A step that says how far it is, not too often."""
 
     nats: float | None = None
+    skipped: int = 0
+    limit: Limit | None = None
 
     def __init__(self, name: str, meter: Meter, bits: float | None) -> None:
         self.name, self.meter, self.bits, self.said = name, meter, bits, 0.0
         self.total, self.words = meter.total, ""
 
     def __call__(self, count: int) -> None:
-        self.meter.total = self.total
+        self.meter.total, self.meter.skipped, self.meter.limit = self.total, self.skipped, self.limit
         self.meter(count)
         if time.monotonic() - self.said < EVERY:
             return
         self.said = time.monotonic()
-        share = self.meter.done / self.total if self.total else None
         bits = None if self.nats is None or self.bits is None else self.bits * self.nats
-        say({"name": self.name, "share": share, "bits": bits, "left": self.meter.left})
+        say({"name": self.name, "share": self.meter.share, "bits": bits, "left": self.meter.left})

@@ -23,11 +23,13 @@ import numpy as np
 from chainrule.bundle import Bundle, load
 from chainrule.choose import answers
 from chainrule.choose.ladder import Rung, title
-from chainrule.choose.measure import JUDGING, Choice, Peak, choice, journal, judged
+from chainrule.choose.learning import FirstLook, Lesson, lasted
+from chainrule.choose.measure import JUDGING, Choice, Peak, choice, journal, judged, plain
 from chainrule.choose.plan import RacePlan, chosen_on, judged_on, opened, rate
 from chainrule.choose.scored import Mixing, Reading, Scored, Scorer, write_cases
 from chainrule.choose.subsets import some
 from chainrule.choose.telling import Telling, say
+from chainrule.config import share
 from chainrule.data.corpus import Part
 from chainrule.data.dataset import Prepared
 from chainrule.errors import ChainruleError
@@ -38,10 +40,7 @@ from chainrule.progress import Meter, Step, quiet
 from chainrule.store import sealed
 from chainrule.store.files import MARK, write_text
 from chainrule.symbols import BOS
-from chainrule.tasks.supervised import Supervised
 from chainrule.train.budget import Timing
-from chainrule.train.checkpoint import seconds_before
-from chainrule.train.fit import ask, learn
 from chainrule.train.unfinished import UNFINISHED
 from chainrule.use.adapt import AdaptConfig, adapted_model, told
 
@@ -101,6 +100,9 @@ class Work:
     def round(self) -> None:
         """Train one model from where it stood until this round is over, and judge it."""
         rung = Rung(**self.job["rungs"][0])
+        self._able(rung)._round(rung)
+
+    def _round(self, rung: Rung) -> None:
         self.peak.reset()
         run, quick = self.out / "runs" / rung.name, self._quick() if self.job["learning"] else None
         parts = [chosen_on(quick)] if quick else [chosen_on(self.prepared), judged_on(self.prepared)]
@@ -114,7 +116,7 @@ class Work:
         bundle = self._learnt(rung, options, run, timing)
         training = bundle.card["training"]
         facts = {
-            "progress": journal(run, training["seconds"]),
+            "progress": [] if self.plan.answers else journal(run, training["seconds"]),
             "unfinished": bundle.card.get(UNFINISHED),
             "round": self.job["round"],
             "epochs": training["epochs"],
@@ -141,7 +143,7 @@ class Work:
     def refit(self) -> None:
         """Fit what is made by counting once more, on everything; it is what is handed over."""
         for name in self.job["names"]:
-            found = answers.refitted(load(self.out / "models" / name), self.prepared)
+            found = answers.refitted(load(self.out / "models" / name), self.prepared, self.out / "models")
             if found is not None:
                 found.save(self.out / "models" / name, force=True)
         sealed.write_json(self.out / "found" / f"{self.job['name']}.json", {"names": self.job["names"]})
@@ -155,8 +157,7 @@ class Work:
     def _tested(self, name: str, bundle: Bundle, scorer: Scorer) -> dict[str, Any]:
         """Everything there is to say about a model on the test part."""
         if self.plan.answers:
-            assert self.prepared.test is not None
-            told = answers.tested(bundle, self.prepared.test)
+            told = answers.tested(*answers.ready(bundle, self.prepared, "test"))
             write_cases(self.out / "found" / f"{name}.npy", [told.drawn])
             return dict(told.facts)
         found = judged(bundle, self.prepared, self.plan.seed, scorer, self.spelling)
@@ -172,17 +173,22 @@ class Work:
         self, rung: Rung, options: Mapping[str, Any], run: Path | None = None, timing: Timing | None = None
     ) -> Bundle:
         """A model of the training part, or of what stands for it."""
-        task = ask(rung.family, self.plan.task, {})
-        told = {**rung.options, **options, "seed": self.plan.seed}
+        return self._lesson(rung, options, run, timing).learnt(self.prepared, self._columns)
+
+    def _lesson(
+        self,
+        rung: Rung,
+        options: Mapping[str, Any],
+        run: Path | None = None,
+        timing: Timing | None = None,
+    ) -> Lesson:
+        settings = share(self.plan.options, self.plan.kind) if self.plan.answers else {}
         teller = self._teller(rung.name)
-        outcome = learn(rung.family, task, self.prepared, told, run, run is not None, teller, timing)
-        card = {**outcome.facts, "notes": list(outcome.notes)}
-        card |= {"threads": card["training"]["threads"]} if "training" in card else {}
-        card |= {"reading": self.prepared.data.source.config.values(), "columns": self._columns}
-        head = outcome.head
-        if isinstance(task, Supervised) and head is not None:
-            head = task.calibrated(outcome.body, head, self.prepared.valid, self.prepared.codecs)
-        return Bundle(self.prepared.codecs, outcome.body, task, head, card)
+        return Lesson(rung, self.plan.task, settings, options, self.plan.seed, teller, run, timing)
+
+    def _able(self, rung: Rung) -> Work:
+        """The same job, with the letters of all words where a model reads them."""
+        return replace(self, prepared=self._lesson(rung, {}).able(self.prepared))
 
     @property
     def _columns(self) -> dict[str, str]:
@@ -197,12 +203,15 @@ class Work:
         path = self.out / "jobs" / f"{self.job['name']}.budget"
         if not path.exists():
             seconds = float(self.job["learning"] or self.job["seconds"])
-            write_text(path, f"{seconds_before(run) + max(SHORTEST, seconds):.2f}s\n")
+            write_text(path, f"{lasted(run) + max(SHORTEST, seconds):.2f}s\n")
         return path.read_text().strip()
 
     def mix(self) -> None:
         """Mix several models that were found; the first may adapt itself to what it reads."""
         self.peak.reset()
+        if self.plan.answers:
+            self._average()
+            return
         bundles = [load(self.out / "models" / name) for name in self.job["parts"]]
         parts = [sealed.read_json(self.out / "found" / f"{name}.json") for name in self.job["parts"]]
         threads = next((one["threads"] for one in parts if one["threads"]), None)
@@ -226,11 +235,24 @@ class Work:
         scorer = Mixing(readings, model.config.weights)
         self._keep(self.job["name"], bundle, {}, time.monotonic() - self.began + learning, scorer=scorer)
 
+    def _average(self) -> None:
+        """The mean of what several models answer."""
+        parts = [sealed.read_json(self.out / "found" / f"{name}.json") for name in self.job["parts"]]
+        threads = next((one["threads"] for one in parts if one["threads"]), None)
+        with _threads(threads):
+            bundle, prepared = answers.averaged(self.plan, self.out / "models", self.job["parts"])
+        card = {**bundle.card, "threads": threads, "columns": self._columns}
+        card |= {"reading": self.prepared.data.source.config.values()}
+        seconds = time.monotonic() - self.began + sum(part["seconds"] for part in parts)
+        told, here = {"codec": self.job["codec"]}, replace(self, prepared=prepared)
+        here._keep(self.job["name"], replace(bundle, card=card), told, seconds)
+
     def curve(self) -> None:
         """The curve of a model that learns: parts of the time as large as the parts of the data."""
         rung, fractions = Rung(**self.job["rungs"][0]), self.job["fractions"]
         seconds = (float(self.job["seconds"]) - self.used) * (1 - JUDGING) / sum(fractions)
-        self._curve(rung, fractions, lambda fraction: {"budget": f"{max(1.0, seconds * fraction):.2f}s"})
+        less = self._able(rung)
+        less._curve(rung, fractions, lambda fraction: {"budget": f"{max(1.0, seconds * fraction):.2f}s"})
 
     def _curve(
         self, rung: Rung, fractions: Sequence[float], options: Callable[[float], Mapping[str, Any]]
@@ -247,8 +269,7 @@ class Work:
     def _cost(self, bundle: Bundle) -> float:
         """On the test part: all bits, or the cost of answers."""
         if self.plan.answers:
-            assert self.prepared.test is not None
-            figures = answers.answered(bundle, self.prepared.test).figures()
+            figures = answers.answered(*answers.ready(bundle, self.prepared, "test")).figures()
             return float(answers.cost(bundle.task, figures[bundle.task.figure]))
         return score_ids(bundle.model, judged_on(self.prepared).ids).bits
 
@@ -291,7 +312,7 @@ class Work:
             "figure": chosen.figure,
             "loss": chosen.loss,
             "family": family,
-            "settings": _plain(settings),
+            "settings": plain(settings),
             "notes": bundle.card.get("notes", []),
             "progress": [],
             "seconds": seconds,
@@ -319,16 +340,6 @@ class Work:
         return whole / max(1, len(chosen_on(quick).ids))
 
 
-class FirstLook:
-    """Seconds since somebody first looked at this clock: a trainer does when it is ready."""
-
-    began: float | None = None
-
-    def __call__(self) -> float:
-        self.began = time.monotonic() if self.began is None else self.began
-        return time.monotonic() - self.began
-
-
 def _threads(number: int | None) -> AbstractContextManager[None]:
     """Judging has as many as training found best: beside other programs, two can be many times slower than one."""
     if number is None:
@@ -345,14 +356,6 @@ def _amount(train: Part, plan: RacePlan) -> int:
 
 def _no_scores(ids: np.ndarray) -> Scored:
     raise AssertionError("answers have no scores of symbols")
-
-
-def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings worth showing: numbers, words, yes and no."""
-    hidden = ("vocab_size", "suppressed", "parts")
-    return {
-        name: value for name, value in settings.items() if name not in hidden and not isinstance(value, dict)
-    }
 
 
 @cache

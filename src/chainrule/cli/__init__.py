@@ -26,12 +26,17 @@ def main(words: Sequence[str] | None = None) -> int:
     SIGTERM.
     """
     began = time.monotonic()
-    alone = words is None and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if alone:
-        signal.signal(signal.SIGINT, _stop)
+    alone = words is None and ready()
     from chainrule.cli.command import run
 
     return run(list(sys.argv[1:] if words is None else words), began, alone)
+
+
+def ready() -> bool:
+    """From here on Ctrl-C is a message. Whether this is so: where somebody else has said what it does, it is not."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _stop)
+    return signal.getsignal(signal.SIGINT) is _stop
 
 
 def _stop(number: int, frame: object) -> None:

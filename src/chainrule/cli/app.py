@@ -25,6 +25,7 @@ from chainrule.cli import (
     forecast,
     generate,
     import_,
+    look,
     map_vectors,
     mix,
     models,
@@ -70,6 +71,7 @@ app.command("anomalies", cls=DataVerb)(anomalies.anomalies)
 app.command("check", cls=check.CheckVerb)(check.check)
 app.command("compare", cls=compare.CompareVerb)(compare.compare)
 app.command("mix", cls=ReadingVerb)(mix.mix)
+app.command("look", cls=look.LookVerb)(look.look)
 app.command("models", cls=Verb)(models.models)
 app.command("show", cls=Verb)(show.show)
 app.add_typer(import_.imports, name="import")

@@ -8,8 +8,9 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from types import FrameType
 from typing import Any, TextIO
 
@@ -22,8 +23,9 @@ VERBOSE = {"--verbose", "-v", "-vq", "-qv"}
 class Ended(BaseException):
     """SIGTERM or SIGHUP arrived. Not a KeyboardInterrupt: that stands for Ctrl-C."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, handler: Any = signal.SIG_DFL) -> None:
         super().__init__(f"ended by {signal.Signals(number).name}; nothing was written.")
+        self.number, self.handler = number, handler  # which signal, and what raised this when it came
         self.code = 128 + number  # what a shell calls a program that a signal ended
 
 
@@ -58,15 +60,20 @@ def _ctrl_c(handler: Any, alone: bool) -> None:
     """What Ctrl-C does from here on: an exception while a verb works; the end when all is done and Python tidies up."""
     if alone:
         signal.signal(signal.SIGINT, handler)
-        sys.unraisablehook = _raised_again
 
 
-def _raised_again(unraisable: Any) -> None:
-    """Ctrl-C in a place that cannot raise, such as a callback of an import, is not lost: it comes again."""
-    if issubclass(unraisable.exc_type, KeyboardInterrupt):
-        threading.Timer(SOON, _thread.interrupt_main).start()  # at once, it would be raised right here
-    else:
-        sys.__unraisablehook__(unraisable)
+def _raised_again(usual: Callable[[Any], object], unraisable: Any) -> None:
+    """A signal in a place that cannot raise, such as a callback of an import, is not lost: it comes again."""
+    number, error = signal.SIGINT, unraisable.exc_value
+    if isinstance(error, Ended):
+        number = signal.Signals(error.number)
+        signal.signal(number, error.handler)
+    elif not isinstance(error, KeyboardInterrupt):
+        usual(unraisable)
+        return
+    again = threading.Timer(SOON, _thread.interrupt_main, (number,))  # at once, it would be raised right here
+    again.daemon = True
+    again.start()
 
 
 def _explained(error: BaseException, given: Sequence[str]) -> int:
@@ -106,13 +113,16 @@ def _ending() -> Iterator[None]:
     def end(number: int, frame: FrameType | None) -> None:
         for other in taken:
             signal.signal(other, signal.SIG_IGN)  # cleaning up is not interrupted again
-        raise Ended(number)
+        raise Ended(number, end)
 
     for number in taken:
         signal.signal(number, end)
+    before = sys.unraisablehook
+    sys.unraisablehook = partial(_raised_again, before)
     try:
         yield
     finally:
+        sys.unraisablehook = before
         for number in taken:
             signal.signal(number, signal.SIG_DFL)
 

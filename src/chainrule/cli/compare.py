@@ -185,7 +185,7 @@ def _costs(row: Mapping[str, Any]) -> list[str]:
 
 
 def _answer_cells(row: Mapping[str, Any], names: Sequence[str]) -> list[str]:
-    first, *others = (f"{row['figures'][name]:.4f}" for name in names)
+    first, *others = (f"{row['figures'][name]:.4f}" if name in row["figures"] else "" for name in names)
     low, high = row["intervals"].get(names[0], (float("-inf"), float("inf")))
     return [_called(row), first, f"{low:.3f}–{high:.3f}", *others, *_costs(row)]
 

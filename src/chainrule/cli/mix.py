@@ -30,9 +30,10 @@ def mix(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Ensemble: interpolate several models over the same codec.
+    """Ensemble: interpolate language models over the same codec, or average what several models answer.
 
-    The weights are estimated on validation data, which are read as for the first model unless flags say otherwise.
+    Classifiers, taggers and regressors may each have a codec and a family of their own. The weights are estimated on
+    validation data, which are read as for the first model unless flags say otherwise.
     """
     from chainrule.bundle import load
     from chainrule.store.files import check_free

@@ -139,6 +139,7 @@ class Encoded:
 
     ids: np.ndarray  # (positions,) int32, each sequence `BOS x_1 … x_T EOS`
     unknown: int = 0  # symbols that became UNK; a literal `<unk>` in the data does not count
+    vectors: np.ndarray | None = None  # (positions, F) the numbers of frames that have no ids
 
 
 @dataclass(frozen=True)
@@ -184,6 +185,10 @@ class Codec(ABC):
     glue: ClassVar[str] = ""  # what `decode` puts between two symbols
     one_symbol: ClassVar[bool] = False  # a sequence is one answer, whatever is in it
     framed: ClassVar[bool] = False  # a symbol is a frame, a vector of real numbers
+    source_kind: ClassVar[str] = "symbols"  # what an encoder reads of it: symbols, frames or images
+    reads_files: ClassVar[bool] = (
+        False  # a sequence is the name of a file, which is opened when it is encoded
+    )
     bins: Bins | None = None  # of numbers, where each bin begins and what value stands for it
 
     @property
@@ -195,6 +200,11 @@ class Codec(ABC):
     def features(self) -> int:
         """How many numbers a frame has; 0: symbols are no frames."""
         return 0
+
+    @property
+    def stride(self) -> int:
+        """How many frames a convolution in front of an encoder reads as one."""
+        return 1
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -102,14 +102,19 @@ class Characters(Listing):
         return cls(config, Vocabulary.choose(Counts(words, counts[FIRST:][points]), config, unknown=None))
 
     @cached_property
+    def _listed(self) -> list[str]:
+        """The characters, from the id FIRST on."""
+        found = [symbol.decode("utf-8", "backslashreplace") for symbol in self.vocabulary.symbols]
+        odd = next((one for one in found if len(one) != 1), None)
+        if odd is not None:
+            raise CodecError(f"{odd!r} is listed as a character and is none: copy or save the model again.")
+        return found
+
+    @cached_property
     def _table(self) -> np.ndarray:
         """(POINTS,) int32: the id of every code point."""
         table = np.full(POINTS, UNK, np.int32)
-        symbols = [symbol.decode() for symbol in self.vocabulary.symbols]
-        odd = next((one for one in symbols if len(one) != 1), None)
-        if odd is not None:
-            raise CodecError(f"{odd!r} is listed as a character and is none: copy or save the model again.")
-        table[[ord(one) for one in symbols]] = np.arange(FIRST, self.size)
+        table[[ord(one) for one in self._listed]] = np.arange(FIRST, self.size)
         return table
 
     def encode(self, texts: Texts) -> Encoded:
@@ -119,7 +124,7 @@ class Characters(Listing):
         return Encoded(ids, int(np.count_nonzero(ids == UNK)))
 
     def letter_kinds(self) -> tuple[np.ndarray, np.ndarray]:
-        symbols = [*SPECIALS, *(symbol.decode() for symbol in self.vocabulary.symbols)]
+        symbols = [*SPECIALS, *self._listed]
         ids = {symbol: number for number, symbol in enumerate(symbols)}
         kinds = [0 if one.isspace() else 1 if one.isalnum() or one in "_'" else 2 for one in symbols]
         kinds[:FIRST] = [1 if number == UNK else 0 for number in range(FIRST)]

@@ -19,6 +19,7 @@ from chainrule.codecs.base import UNIT, Blocks, Codec, CodecConfig, Encoded, Tex
 from chainrule.codecs.numbers import is_missing
 from chainrule.codecs.registry import register
 from chainrule.codecs.vocabulary import read_facts
+from chainrule.config import option
 from chainrule.errors import CodecError
 from chainrule.symbols import BOS, EOS, FIRST, UNK
 
@@ -64,15 +65,29 @@ class Moments:
         return int(self.frames * len(self.count) - self.count.sum())
 
 
+STRIDES = ("1", "2", "4", "8", "16")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FramesConfig(CodecConfig):
+    """How frames are read."""
+
+    stride: str = option(
+        "1", "of a source: convolutions make one column of so many frames, for long ones", choices=STRIDES
+    )
+
+
 @register("frames")
 class Frames(Codec):
     """Vectors of real numbers, each column with mean 0 and deviation 1 in the training data; NaN is missing."""
 
+    Config = FramesConfig
     separator = "; "
     joins_rows = True
     keeps_gaps = True
     spells = False
     framed = True
+    source_kind = "frames"
 
     def __init__(self, config: CodecConfig, moments: Moments, table: np.ndarray | None = None) -> None:
         self.config, self.moments = config, moments
@@ -109,6 +124,11 @@ class Frames(Codec):
         return len(self.moments.mean)
 
     @property
+    def stride(self) -> int:
+        assert isinstance(self.config, FramesConfig)
+        return int(self.config.stride)
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What the columns are like."""
         one = self.moments
@@ -131,14 +151,15 @@ class Frames(Codec):
         return found
 
     def encode(self, texts: Texts) -> Encoded:
-        found = [np.array([BOS, *self._ids(text), EOS], np.int32) for text in texts]
-        return Encoded(np.concatenate([np.empty(0, np.int32), *found]))
-
-    def _ids(self, text: bytes) -> np.ndarray:
-        """(T,) of the frames of a sequence; UNK for those that are not known."""
-        keys = _keys(self.standardised(text))
+        found = [self.standardised(text) for text in texts]
         if not len(self._keys):
-            return np.full(len(keys), UNK)
+            return unlisted(found, self.features)
+        ids = [np.array([BOS, *self._ids(frames), EOS], np.int32) for frames in found]
+        return Encoded(np.concatenate([np.empty(0, np.int32), *ids]))
+
+    def _ids(self, frames: np.ndarray) -> np.ndarray:
+        """(T,) of the frames of a sequence; UNK for those that are not known."""
+        keys = _keys(frames)
         place = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
         return np.where(self._keys[place] == keys, place + FIRST, UNK)
 
@@ -181,6 +202,19 @@ class Frames(Codec):
             raise CodecError(f"{folder / FACTS} is damaged: columns do not fit. Save the model again.")
         count, mean, squares = columns
         return cls(config, Moments(count, mean, squares, frames))
+
+
+def unlisted(sequences: Sequence[np.ndarray], features: int) -> Encoded:
+    """Sequences of frames (T, F) that have no ids: each is UNK, and its numbers stand beside it."""
+    ids = [np.array([BOS, *[UNK] * len(frames), EOS], np.int32) for frames in sequences]
+    kind = sequences[0].dtype if sequences else np.dtype(np.float32)
+    end = np.zeros((1, features), kind)
+    rows = [one for frames in sequences for one in (end, frames, end)]
+    return Encoded(
+        np.concatenate([np.empty(0, np.int32), *ids]),
+        0,
+        np.concatenate([np.empty((0, features), kind), *rows]),
+    )
 
 
 def told(frame: np.ndarray) -> str:

@@ -6,10 +6,12 @@ from chainrule.codecs.base import Codec
 from chainrule.registry import Registry
 
 BUILT_IN: dict[str, tuple[str, str]] = {
+    "audio": ("chainrule.codecs.audio", "audio: .wav files as log-mel frames; for sources"),
     "bytes": ("chainrule.codecs.bytes", "byte-level: every byte is a token; reads any file"),
     "characters": ("chainrule.codecs.characters", "character-level: every Unicode code point is a token"),
     "events": ("chainrule.codecs.events", "categorical: every value of a table's column is a token"),
     "frames": ("chainrule.codecs.frames", "frames: every token is a vector of real numbers; sensors"),
+    "images": ("chainrule.codecs.images", "images: PNG and JPEG files as patches of pixels; for sources"),
     "labels": ("chainrule.codecs.labels", "labels: every cell is one token; for answers of classification"),
     "label-sets": (
         "chainrule.codecs.label_sets",

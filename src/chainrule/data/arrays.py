@@ -12,7 +12,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from chainrule.data.paths import plain_suffix
-from chainrule.errors import DataError
+from chainrule.errors import ChainruleError, DataError
 
 SUFFIXES = (".npy", ".npz")
 LARGEST = 1 << 33  # bytes of one array
@@ -39,7 +39,9 @@ def _refusing(name: str) -> Iterator[None]:
     """Whatever is wrong with a file is a DataError."""
     try:
         yield
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile, KeyError) as error:
+    except (ChainruleError, MemoryError):
+        raise
+    except Exception as error:  # whatever the readers of NumPy and of archives come upon
         told = str(error).strip().replace("\n", " ")
         if any(sign in told for sign in OBJECTS):
             raise _pickled(name) from error

@@ -7,7 +7,7 @@ Both give batch number `i` of an epoch without having given the ones before: sto
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -28,7 +28,9 @@ class Batch:
 
     tokens: np.ndarray  # (B, T) int64
     targets: np.ndarray  # (B, T), or (B,) where a sequence has one answer; PAD where nothing is asked
-    source: np.ndarray | None = None  # (B, S) what `start` is given
+    source: np.ndarray | tuple[np.ndarray, ...] | None = (
+        None  # (B, S, …) what `start` is given; of several each
+    )
     extra: Mapping[str, np.ndarray] = field(default_factory=dict)  # what else a task asks for, by name
     continues: bool = False  # rows continue those of the batch before: the state is carried
 
@@ -42,7 +44,7 @@ class Batch:
 
     def rows(self, which: slice) -> Batch:
         """Some of the examples."""
-        source = None if self.source is None else self.source[which]
+        source = None if self.source is None else _each(self.source, lambda one: one[which])
         extra = {name: values[which] for name, values in self.extra.items()}
         return replace(
             self, tokens=self.tokens[which], targets=self.targets[which], source=source, extra=extra
@@ -58,7 +60,7 @@ class Batch:
         return TensorBatch(
             there(self.tokens),
             there(self.targets),
-            None if self.source is None else there(self.source),
+            None if self.source is None else _each(self.source, there),
             {name: there(values) for name, values in self.extra.items()},
         )
 
@@ -69,8 +71,13 @@ class TensorBatch:
 
     tokens: Tensor  # (B, T)
     targets: Tensor  # (B, T) or (B,)
-    source: Tensor | None  # (B, S)
+    source: Tensor | tuple[Tensor, ...] | None  # (B, S, …)
     extra: Mapping[str, Tensor]
+
+
+def _each(source: Any, function: Callable[[Any], Any]) -> Any:
+    """The same done to a source, or to each of several."""
+    return tuple(map(function, source)) if isinstance(source, tuple) else function(source)
 
 
 class Batches(Protocol):

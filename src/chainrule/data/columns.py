@@ -9,19 +9,21 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Self
 
 from chainrule.codecs.base import Blocks, Codec, Texts
 from chainrule.codecs.choose import Choice
 from chainrule.codecs.registry import codec as codec_named
+from chainrule.data.attached import Attached, attaches
 from chainrule.data.frames import are_frames, frames_table
 from chainrule.data.given import from_python
 from chainrule.data.labelled_text import is_labelled_text, labelled_text
 from chainrule.data.roles import Request, Role
 from chainrule.data.rows import (
     LABEL,
+    TARGET,
     TEXT,
     Remembered,
     RowBlocks,
@@ -204,7 +206,8 @@ class Member:
     def suited(self, roles: Mapping[str, Role]) -> Member:
         """The same, read as the codecs need it."""
         kinds = [kind_of(roles[name]) for name in self.roles]
-        joins, numbers = tuple(kind.joins_rows for kind in kinds), tuple(kind.keeps_gaps for kind in kinds)
+        joins = tuple(kind.joins_rows for kind in kinds)
+        numbers = tuple(kind.keeps_gaps and not kind.framed for kind in kinds)
         raw = all(kind.reads_bytes for kind in kinds)
         config = replace(self.source.config, raw=raw, gaps=numbers == (True,))  # gaps: of a file of its own
         return replace(self, source=replace(self.source, config=config), joins=joins, numbers=numbers)
@@ -225,6 +228,7 @@ class SeveralColumns(Columns):
     whole_role: str | None = None  # rows that have the same here stay together when parts are divided
     chosen: Choice | None = None  # the codec of the main role, where the data themselves say it
     asked: ReadConfig | None = None  # how the data were read to make these rows of them
+    files: Mapping[str, type[Codec]] = field(default_factory=dict)  # roles whose cells may name files
 
     @property
     def name(self) -> str:
@@ -276,15 +280,31 @@ class SeveralColumns(Columns):
         return self.chosen if role == main_of(self.roles) else None
 
     def suited(self, roles: Mapping[str, Role]) -> Self:
-        return replace(self, members=tuple(member.suited(roles) for member in self.members))
+        found = replace(self, members=tuple(member.suited(roles) for member in self.members))
+        kinds = {name: kind_of(roles[name]) for name in self.roles}
+        writes = TARGET in roles
+        files = {name: kind for name, kind in kinds.items() if attaches(kind) and (name != TEXT or writes)}
+        return replace(found, files=files, whole_role=_divided_by(kinds) if writes else self.whole_role)
 
     def whole(self) -> ByRole:
-        return columns(self.rows, self.roles)
+        return self._attached(columns(self.rows, self.roles))
+
+    def _attached(self, parts: Mapping[str, Blocks]) -> ByRole:
+        """With files that cells name."""
+        folders = tuple(dict.fromkeys(path.parent for one in self.members for path in one.source.files))
+        found = {role: Attached(parts[role], kind, folders) for role, kind in self.files.items()}
+        return {**parts, **found}
 
     def divided(self, test: bool) -> Division[ByRole]:
         by = self.whole_role or main_of(self.roles)
         found = divide_rows(lambda: map(led_by(by), self.rows()), test, f"row's {by}")
-        return found.map(lambda part: columns(part, self.roles))
+        return found.map(lambda part: self._attached(columns(part, self.roles)))
+
+
+def _divided_by(kinds: Mapping[str, type[Codec]]) -> str:
+    """The last source; a label comes too often, and so rows of labels are divided by what is written."""
+    sources = [name for name, kind in kinds.items() if name != TARGET and not kind.one_symbol]
+    return sources[-1] if sources else TARGET
 
 
 def led_by(role: str) -> Callable[[Rows], Rows]:
@@ -299,15 +319,23 @@ def _several_columns(given: Data, asked: Request) -> SeveralColumns:
                 f"--{name} makes longer sequences of the data, which is possible with one column only; "
                 f"{_listed(asked.names)} are {len(asked.roles)}."
             )
-    if is_questions(asked.names):
+    writes = TARGET in asked.names
+    if is_questions(asked.names) and not writes:
         return _questions(given, asked)
-    if is_tagged(asked.names):
+    if is_tagged(asked.names) and not writes:
         return _tagged(given, asked)
     if not isinstance(given, Mapping) and sorted(asked.names) == sorted((TEXT, LABEL)):
         source = read(given, asked.reading)
         given = labelled_text(source) if is_labelled_text(source) else given
     members = _parallel(given, asked) if isinstance(given, Mapping) else (_table(given, asked),)
     return SeveralColumns(members, tuple(role.name for role in asked.roles if role.empty))
+
+
+def every_row(given: Data, asked: Request) -> ByRole:
+    """All rows of a table with these roles, even if it is one, and even if cells are blank."""
+    names = asked.names
+    found = SeveralColumns((_table(from_python(given), asked),), tuple(names))
+    return found.suited({role.name: role for role in asked.roles}).whole()
 
 
 def _frames(given: Data, asked: Request) -> SeveralColumns:

@@ -7,7 +7,7 @@ import json
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +32,8 @@ class Corpus:
     bytes: int  # of the original text, one terminator a sequence included
     unknown: int = 0  # how many symbols became UNK because the vocabulary lacks them
     skipped: int = 0  # rows left out: blank lines and empty cells
+    vectors: np.ndarray | None = None  # (positions, F) the numbers of frames that have no ids
+    bare: bool = False  # an encoder need not be told where a sequence ends: it is a label, or frames
 
     @property
     def symbols(self) -> int:
@@ -55,8 +57,10 @@ class Corpus:
         ends = np.cumsum(sizes)
         places = np.arange(int(sizes.sum())) + np.repeat(starts[rows] - (ends - sizes), sizes)
         share = len(rows) / max(1, self.sequences)
-        counts = {"bytes": round(share * self.bytes), "unknown": round(share * self.unknown), "skipped": 0}
-        return replace(self, ids=np.asarray(self.ids[places]), sequences=len(rows), **counts)
+        read, unknown = round(share * self.bytes), round(share * self.unknown)
+        vectors = None if self.vectors is None else self.vectors[places]
+        ids = np.asarray(self.ids[places])
+        return Corpus(ids, len(rows), read, unknown, 0, vectors, self.bare)
 
 
 class Part(Mapping[str, Corpus]):
@@ -107,7 +111,7 @@ def encode(codec: Codec, blocks: Blocks, content: str | None = None) -> Corpus:
     held: list[np.ndarray] = []
     for ids in flow:
         held.append(ids)
-        if totals.bytes >= SMALL:
+        if totals.bytes >= SMALL and not totals.vectors:
             return _kept(codec, content) or _on_disk(totals, held, flow, content) or _again(codec, blocks)
     return totals.corpus(np.concatenate([np.empty(0, np.int32), *held]))
 
@@ -118,6 +122,7 @@ class EncodingTotals:
     def __init__(self, codec: Codec) -> None:
         self.codec = codec
         self.sequences = self.bytes = self.unknown = self.skipped = 0
+        self.vectors = list[np.ndarray]()  # of frames without ids; they stay in memory
 
     def encoded(self, blocks: Blocks) -> Iterator[np.ndarray]:
         """The ids of each block."""
@@ -127,11 +132,19 @@ class EncodingTotals:
             self.bytes += texts.bytes
             self.unknown += encoded.unknown
             self.skipped += texts.skipped
+            self.vectors += [] if encoded.vectors is None else [encoded.vectors]
             yield encoded.ids
 
     def corpus(self, ids: np.ndarray) -> Corpus:
         """These ids with what was gathered."""
-        return Corpus(ids, self.sequences, self.bytes, self.unknown, self.skipped)
+        vectors = np.concatenate(self.vectors) if self.vectors else None
+        told = (self.sequences, self.bytes, self.unknown, self.skipped)
+        return Corpus(ids, *told, vectors, is_bare(self.codec))
+
+
+def is_bare(codec: Codec) -> bool:
+    """Whether an encoder need not be told where a sequence ends."""
+    return codec.one_symbol or codec.features > 0
 
 
 def _kept(codec: Codec, content: str | None) -> Corpus | None:
@@ -140,7 +153,7 @@ def _kept(codec: Codec, content: str | None) -> Corpus | None:
     if found is None:
         return None
     ids, entry = found
-    return Corpus(ids, entry.sequences, entry.bytes, entry.unknown, entry.skipped)
+    return Corpus(ids, entry.sequences, entry.bytes, entry.unknown, entry.skipped, None, is_bare(codec))
 
 
 def _key(codec: Codec, content: str) -> str:

@@ -19,12 +19,14 @@ from chainrule.codecs.choose import Choice, choose
 from chainrule.codecs.registry import codec as codec_named
 from chainrule.codecs.registry import codecs
 from chainrule.config import Config, flag, visible
-from chainrule.data.columns import ByRole, Columns, Data, opened
+from chainrule.data.attached import source_choice
+from chainrule.data.columns import ByRole, Columns, Data, every_row, opened
 from chainrule.data.corpus import Corpus, Part, encode
 from chainrule.data.roles import Request, Role
-from chainrule.data.rows import TEXT, Rows, main_of
+from chainrule.data.rows import TARGET, TEXT, Rows, main_of
 from chainrule.data.sources import ReadConfig
 from chainrule.data.splits import Division
+from chainrule.data.squad import ID
 from chainrule.progress import progress
 
 
@@ -86,6 +88,7 @@ def open_data(
     """
     asked = Request.of(_roles(given, roles), codec, options or {}, allowed)
     found = opened(given, asked)
+    asked = _with_sources(found, asked)
     choices = _choices(found, asked)
     settled = {role.name: role for role in asked.settled(choices)}
     source = found.suited(settled)
@@ -114,9 +117,11 @@ def _choices(source: Columns, asked: Request) -> dict[str, Choice]:
         if (choice := _implied(role, asked) or _fixed(fixed.get(role)) or source.choice(role))
     }
     sample = source.sample() if len(known) < len(left) else {}
+    writes = TARGET in asked.names
     alone = len(asked.roles) == 1  # beside a label or a translation, a text that comes again is still a text
     found = {
         role.name: known.get(role.name)
+        or (source_choice(sample[role.name]) if writes and role.name != TARGET else None)
         or _preferred(choose(sample[role.name], table=alone and source.is_table(role.name)), role.prefers)
         for role in asked.roles
         if role.name in left and not role.like
@@ -127,6 +132,19 @@ def _choices(source: Columns, asked: Request) -> dict[str, Choice]:
         if role.like in found
     }
     return found | alike
+
+
+def _with_sources(source: Columns, asked: Request) -> Request:
+    """Where a codec is named for all roles, it is for texts: sources that are none keep one that reads them."""
+    if asked.codec is None or TARGET not in asked.names:
+        return asked
+    sample = source.sample()
+    found = {name: source_choice(sample[name]) for name in asked.names if name != TARGET}
+    roles = (
+        replace(role, codec=choice.name) if (choice := found.get(role.name)) and not role.codec else role
+        for role in asked.roles
+    )
+    return replace(asked, roles=tuple(roles))
 
 
 def _fixed(name: str | None) -> Choice | None:
@@ -304,6 +322,22 @@ def read_rows(given: Data, roles: Sequence[Role], options: Mapping[str, Any]) ->
         yield Rows(dict(zip(asked.names, texts, strict=True)))
 
 
+def read_sources(
+    given: Data,
+    codecs: Mapping[str, Codec],
+    columns: Mapping[str, str],
+    id: str | None,
+    options: Mapping[str, Any],
+) -> Iterator[tuple[Rows, Sequence[str] | None]]:
+    """All rows with what is written from, blank cells included, and what a user calls each of them."""
+    roles = [Role(name, columns.get(name), codec.name, empty=True) for name, codec in codecs.items()]
+    named = [Role(ID, id, "bytes", empty=True)] if id else []
+    blocks = every_row(given, Request.of([*roles, *named], None, options, ()))
+    for texts in zip(*(blocks[role.name]() for role in [*roles, *named]), strict=True):
+        names = [one.decode("utf-8", "backslashreplace") for one in texts[-1]] if id else None
+        yield Rows(dict(zip(codecs, texts, strict=False))), names
+
+
 def learn_codecs(data: Dataset) -> dict[str, Codec]:
     """The codec of every role, learnt from the training part; one for several roles from all of them."""
     owners = {name: role.like or _owner(data.roles, role) for name, role in data.roles.items()}
@@ -318,7 +352,9 @@ def _owner(roles: Mapping[str, Role], role: Role) -> str:
     """Whose codec a role has: its own, or that of the role it shares one with, if both are read the same way."""
     other = roles.get(role.shares or "")
     alike = other is not None and (other.codec, other.settings) == (role.codec, role.settings)
-    return other.name if other and alike and codec_named(str(role.codec)).shareable else role.name
+    kind = codec_named(str(role.codec))
+    shareable = kind.shareable or (role.alike and kind.spells)
+    return other.name if other and alike and shareable else role.name
 
 
 def _together(parts: ByRole, roles: Sequence[str]) -> Blocks:

@@ -14,13 +14,15 @@ from chainrule.data.paths import Stamp, is_pipe
 from chainrule.data.recordings import ID, Form, Recording, is_nested, names_arrays, recordings
 from chainrule.data.roles import Request
 from chainrule.data.room import Spool
-from chainrule.data.rows import LABEL
+from chainrule.data.rows import LABEL, TARGET
 from chainrule.data.sources import ReadConfig, Source, read
 from chainrule.errors import ConfigError, DataError
 
 
 def are_frames(given: Any, asked: Request) -> bool:
     """Whether frames are to be read: a codec was named, or data or columns say so."""
+    if TARGET in asked.names:  # a source may be anything, see `data.attached`
+        return False
     arrays_given = names_arrays(given) or is_nested(given)
     name = asked.asked[asked.main]
     if name is not None:

@@ -17,6 +17,7 @@ from chainrule.codecs.choose import FEW, Choice
 from chainrule.data import tables
 from chainrule.errors import DataError
 
+PIXELS = 3  # dimensions of an image, and colours
 LISTED = 10_000  # items that are looked at as names of files: asking the system takes time
 EXPECTED = (
     "Give a path, a list of texts, a pandas or polars DataFrame or Series, an Arrow table, a dict of columns, a NumPy "
@@ -141,6 +142,8 @@ def _is_file(item: object) -> bool:
 
 def as_list(given: Any) -> list[Any]:
     """Items of whatever holds some: a series, an array, a generator."""
+    if getattr(given, "ndim", 0) == PIXELS + 1:  # images, one above the other
+        return list(given)
     for name in ("to_pylist", "to_list", "tolist"):
         if hasattr(given, name):
             found = getattr(given, name)()
@@ -156,11 +159,34 @@ def plain(value: Any) -> Any:
         return None if math.isnan(value) else value
     if getattr(value, "ndim", None) == 0:  # a number of NumPy
         return plain(value.item())
+    if is_pixels(value):
+        return told_pixels(value)
     if isinstance(value, list | tuple) or hasattr(value, "tolist") or hasattr(value, "to_pylist"):
         return [plain(one) for one in as_list(value)]
     if type(value).__name__ in ("NAType", "NaTType"):  # of pandas
         return None
     return value.isoformat() if hasattr(value, "isoformat") else value
+
+
+def is_pixels(value: Any) -> bool:
+    """Whether a value is an image: an array (H, W, 3) of bytes, or what Pillow holds."""
+    return getattr(value, "ndim", 0) == PIXELS or (hasattr(value, "getbands") and hasattr(value, "tobytes"))
+
+
+def told_pixels(value: Any) -> str:
+    """An image as text, as the codec of images reads it."""
+    from base64 import b64encode
+
+    import numpy as np
+
+    pixels = np.asarray(value.convert("RGB") if hasattr(value, "getbands") else value)
+    if pixels.dtype != np.uint8 or pixels.shape[2] != PIXELS:
+        raise DataError(
+            f"An image is an array (height, width, 3) of uint8, and {pixels.shape} of {pixels.dtype} came. "
+            "Numbers from 0 to 1 are turned by (255 * image).astype('uint8')."
+        )
+    height, width, _ = pixels.shape
+    return f"data:image/x-rgb;size={width}x{height};base64,{b64encode(pixels.tobytes()).decode()}"
 
 
 def _listed(items: list[Any]) -> Any:

@@ -8,17 +8,22 @@ import numpy as np
 
 from chainrule.data.batches import Batch
 from chainrule.data.corpus import Corpus
+from chainrule.data.encoder_inputs import EncoderInputs
 from chainrule.data.labelled import padded
 from chainrule.symbols import EOS, PAD
 
 
 class PairedBatches:
-    """Pairs of similar length side by side, about `symbols` a batch with padding, others together in every epoch."""
+    """Targets with what they are written from, those of similar length side by side, about `symbols` a batch.
 
-    def __init__(self, source: Corpus, target: Corpus, symbols: int, seed: int = 0) -> None:
-        self.source, self.target, self.seed = source, target, seed
-        self.lengths = source.lengths, target.lengths  # without BOS and EOS
-        self.longer = np.maximum(*self.lengths) + 1  # (pairs,)
+    Others are together in every epoch.
+    """
+
+    def __init__(self, source: Corpus | EncoderInputs, target: Corpus, symbols: int, seed: int = 0) -> None:
+        self.sources = EncoderInputs((source,)) if isinstance(source, Corpus) else source
+        self.target, self.seed = target, seed
+        self.lengths, self.starts = target.lengths, target.starts  # without BOS and EOS
+        self.longer = np.maximum(self.sources.lengths, self.lengths) + 1  # (pairs,)
         self.ends = _ends(np.sort(self.longer), symbols)  # in the order of length, where batches end
         self.groups = lru_cache(maxsize=2)(self._groups)
 
@@ -30,12 +35,8 @@ class PairedBatches:
 
     def take(self, rows: np.ndarray) -> Batch:
         """These pairs."""
-        sources, targets = (lengths[rows] for lengths in self.lengths)
-        ids = padded(self.target.ids, self.target.starts[rows], targets + 2)  # (B, T + 1)
-        given = padded(
-            self.source.ids, self.source.starts[rows] + 1, sources + 1
-        )  # (B, S) with EOS, without BOS
-        return Batch(np.where(ids == EOS, PAD, ids)[:, :-1], ids[:, 1:], given)
+        ids = padded(self.target.ids, self.starts[rows], self.lengths[rows] + 2)  # (B, T + 1)
+        return Batch(np.where(ids == EOS, PAD, ids)[:, :-1], ids[:, 1:], self.sources.take(rows))
 
     def _groups(self, epoch: int) -> list[np.ndarray]:
         """The pairs of every batch of an epoch."""

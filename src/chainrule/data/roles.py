@@ -34,6 +34,9 @@ class Role:
     usual: Mapping[str, Any] = field(default_factory=dict)  # settings of the codec where none are given
     empty: bool = False  # a blank cell is an empty sequence; else its row is left out, for all roles
     shares: str | None = None  # the role it has a vocabulary in common with, where their codecs allow it
+    alike: bool = (
+        False  # they are of one language: the vocabulary is common to both if it is one of words, too
+    )
     like: str | None = None  # the role whose codec reads it, too
 
 

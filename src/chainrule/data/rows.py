@@ -14,6 +14,7 @@ from chainrule.runtime import compiled
 
 LABEL = "label"  # the role of the answers of classification
 PAIR = "pair"  # the role of the second of two texts that are read together
+TARGET = "target"  # the role that is written, where others are the sources it is written from
 TEXT = "text"  # the role of data that have only one, and the main one of those that have several
 LITTLE = 1 << 26  # bytes of rows that are kept in memory once they were read
 

@@ -226,7 +226,7 @@ class CellReader:
     def _text(self, where: str, value: Any, lists: bool) -> str:
         if isinstance(value, list) and lists:
             missing = MISSING if any(isinstance(item, int | float) for item in value) else ""
-            return "".join((symbol(self._text(where, item, False)) or missing) + UNIT for item in value)
+            return "".join((self._item(where, item) or missing) + UNIT for item in value)
         if isinstance(value, list | Mapping):
             kind = "a list" if isinstance(value, list) else "an object"
             raise DataError(
@@ -234,6 +234,12 @@ class CellReader:
                 "Choose another --column, or write the value as text."
             )
         return as_text(value)
+
+    def _item(self, where: str, item: Any) -> str:
+        """One of a list: a symbol, or a frame of numbers with tabs between, which no symbol has."""
+        if isinstance(item, list) and item and all(isinstance(one, int | float | None) for one in item):
+            return "\t".join(MISSING if one is None else str(one) for one in item)
+        return symbol(self._text(where, item, False))
 
 
 def as_text(value: Any) -> str:

@@ -70,6 +70,12 @@ def _checked(found: Iterator[tuple[str, Sentence]], iob1: bool, wanted: bool) ->
         empty = next((at for at, word in enumerate(one.words, 1) if not word.strip()), None)
         if empty is not None:
             raise DataError(f"{where}: word {empty} is empty, and a tag is wanted for it. Leave both out.")
+        blank = next((at for at, tag in enumerate(one.tags or (), 1) if not tag.strip()), None)
+        if blank is not None:
+            raise DataError(f"{where}: tag {blank} is empty. Write one for every word, such as O for none.")
+        odd = next((text for text in (*one.words, *(one.tags or ())) if BREAK in text or UNIT in text), None)
+        if odd is not None:
+            raise DataError(f"{where}: {odd!r:.40} holds a line break or a separator. Leave that out.")
         if wanted and one.tags and len(one.tags) != one.tagged and one.words:
             raise DataError(
                 f"{where}: {one.tagged:,} words and {len(one.tags):,} tags ({' '.join(one.words):.40}…). One tag for "

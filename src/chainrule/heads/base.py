@@ -20,6 +20,8 @@ BUILT_IN: dict[str, tuple[str, str]] = {
         "chainrule.heads.direct",
         "the sum over a sequence, for bodies whose vectors are answers already",
     ),
+    "ensemble": ("chainrule.heads.ensemble", "the heads of several models that answer together"),
+    "ensemble-tag": ("chainrule.heads.ensemble", "the heads of several taggers"),
     "span": ("chainrule.heads.span", "where an answer begins and ends in a passage, given a question"),
     "tag": ("chainrule.heads.tag", "a tag for every word, by a linear layer or a CRF"),
     "paired": ("chainrule.heads.paired", "two sequences compared with each other, then a linear layer"),

@@ -7,7 +7,7 @@ chain of legal ones is. The weights are learnt without that rule, so that a slip
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, final
 
 import numpy as np
 import torch
@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from chainrule.config import option
+from chainrule.errors import ModelError
 from chainrule.heads.base import Head, HeadConfig, register
 from chainrule.nn.crf import best, log_likelihood, shares
 from chainrule.nn.product import Linear
@@ -30,6 +31,7 @@ class TagConfig(HeadConfig):
     crf: bool = option(False, "conditional random field (CRF): learn which tag follows which")
     dropout: float = option(0.0, "dropout of hidden vectors while training", low=0.0, high=0.99)
     direct: bool = option(False, "the body's vectors are logits of the tags already", hidden=True)
+    averaged: bool = option(False, "they are means of probabilities over legal chains", hidden=True)
 
 
 @register("tag")
@@ -48,6 +50,7 @@ class TagHead(Head):
         if config.crf:
             self.steps = nn.Parameter(SLIGHT * torch.randn(count + 1, count + 1))
 
+    @final
     def ruled(self, rules: tuple[np.ndarray, np.ndarray, np.ndarray] | None) -> TagHead:
         """The same head, told which tag may follow which (K, K), which may be first and which last (K,)."""
         if rules is not None:
@@ -63,6 +66,7 @@ class TagHead(Head):
         found: Tensor = self.output(F.dropout(hidden, self.config.dropout, self.training))
         return found
 
+    @final
     def loss(self, logits: Tensor, tags: Tensor, real: Tensor, smoothing: float = 0.0) -> Tensor:
         """Nats of the tags (B, W) of the `real` words, summed; of a tag below 0 nothing is known."""
         if not self.config.crf:
@@ -71,11 +75,13 @@ class TagHead(Head):
         between, opens, closes = self.steps[:-1, :-1], self.steps[-1, :-1], self.steps[:-1, -1]
         return -log_likelihood(logits, tags, real, between, opens, closes).sum()
 
+    @final
     @property
     def chained(self) -> bool:
         """Whether the tag of a word depends on those of its neighbours."""
         return self.config.crf or bool(self.illegal.any())
 
+    @final
     def decoded(self, logits: np.ndarray, starts: np.ndarray) -> np.ndarray:
         """The most probable tags (words,) of sentences that begin at `starts` (sentences + 1,)."""
         if not self.chained:
@@ -83,13 +89,20 @@ class TagHead(Head):
             return found
         return best(logits.astype(np.float64), starts, *self._chain(1.0))  # type: ignore[no-any-return]
 
+    @final
     def probabilities(self, logits: np.ndarray, starts: np.ndarray, temperature: float) -> np.ndarray:
         """(words, K) of every tag at every word, over all chains of tags that are legal."""
         scaled = logits.astype(np.float64) / temperature
-        if not self.chained:
+        if not self.chained or self.config.averaged:
             raised = np.exp(scaled - scaled.max(1, keepdims=True, initial=-np.inf))
-            return raised / raised.sum(1, keepdims=True)  # type: ignore[no-any-return]
-        return shares(scaled, starts, *self._chain(temperature))  # type: ignore[no-any-return]
+            found = raised / raised.sum(1, keepdims=True)
+        else:
+            found = shares(scaled, starts, *self._chain(temperature))
+        if not np.isfinite(found).all():
+            raise ModelError(
+                "Tags of this model have probabilities that are no numbers. Save the model again."
+            )
+        return found  # type: ignore[no-any-return]
 
     def _chain(self, temperature: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """What each step is worth (K, K), and beginning and ending with each tag (K,)."""

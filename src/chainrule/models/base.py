@@ -56,6 +56,27 @@ class SourceConfig(ModelConfig):
 
 
 @dataclass(frozen=True, kw_only=True)
+class AnySourceConfig(SourceConfig):
+    """What an encoder-decoder is told that writes from anything: what each of its sources is made of."""
+
+    source_kinds: tuple[str, ...] = option(
+        (), "what sources are: symbols, frames or images; none said: one source of symbols", hidden=True
+    )
+    source_sizes: tuple[int, ...] = option(
+        (), "of each its ids, or numbers of a frame; 0: ids of the target, -k: of source k", hidden=True
+    )
+    source_strides: tuple[int, ...] = option(
+        (), "of each how many frames a convolution reads as one", low=1, high=64, hidden=True
+    )
+    source_window: int = option(
+        512,
+        "columns of a source that the encoder attends to at once; a longer one is read in overlapping windows",
+        low=8,
+        high=1_000_000,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class FrameConfig(ModelConfig):
     """What a family is told that can read frames, vectors of real numbers, in the place of symbols."""
 
@@ -100,6 +121,7 @@ class Body(ABC):
     pairs: ClassVar[Literal["apart", "together"] | None] = (
         "apart"  # two texts: one by one, as one, not at all
     )
+    alignment: ClassVar[str | None] = None  # the tap of its attention to a source, see `use.align`
     context: int | None = None  # most symbols it can hold; None: no limit
     stateful: bool = False  # the state is carried from one sequence to the next, as in running text
     width: int = 0  # D, the numbers of a hidden vector; 0: what it reads out is no vector

@@ -158,7 +158,8 @@ class Mix(ArrayModel):
 def _part(part: Any, number: int, arrays: Mapping[str, np.ndarray]) -> LanguageModel:
     prefix = f"{number}/"
     own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-    return rebuilt(part, own)
+    found: LanguageModel = rebuilt(part, own)
+    return found
 
 
 def _log(weight: float) -> float:

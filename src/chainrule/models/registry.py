@@ -31,6 +31,10 @@ BUILT_IN: dict[str, tuple[str, str]] = {
         "neural cache (Grave et al. 2017): a model and a cache over its hidden states; made by --neural-cache",
     ),
     "mix": ("chainrule.models.mix", "ensemble: weighted mean of several models; made by chainrule mix"),
+    "ensemble": (
+        "chainrule.models.ensemble",
+        "ensemble of classifiers, taggers or regressors: weighted mean of their answers; made by chainrule mix",
+    ),
     "ngram": (
         "chainrule.models.ngram",
         "n-gram: smoothed counts (Kneser-Ney and others), trained in seconds",
@@ -50,6 +54,10 @@ BUILT_IN: dict[str, tuple[str, str]] = {
     "ibm1": (
         "chainrule.models.ibm1",
         "IBM model 1: which word translates which, by EM; what translators must beat, and word alignment",
+    ),
+    "seq2seq": (
+        "chainrule.models.seq2seq",
+        "recurrent encoder-decoder: a source is read, with attention (Bahdanau, Luong) or without (Sutskever, Cho)",
     ),
     "elmo": (
         "chainrule.models.elmo",

@@ -25,6 +25,12 @@ TOWER_READ_PER_WEIGHT, TOWER_SPEED = (
 EPOCHS, MOST = 20.0, 10_000_000  # when neither time nor length is given: so many epochs, but no more symbols
 RATE, RATE_READING = 0.01, 2e6  # of learning, for 384 recurrent units that read so many symbols
 FEW_PAIRED = 100_000  # target symbols below which an encoder-decoder is small
+PAIRED_WIDTHS, PAIRED_READ_PER_WEIGHT = (64, 128, 256, 512), 1.5  # of recurrent encoder-decoders
+PAIRED_RATE, PAIRED_DROPOUT, TOWER = (
+    0.007,
+    0.1,
+    3,
+)  # and layers of a Transformer encoder under a recurrent decoder
 TAGGING = {
     "width": 160,
     "embedding": 96,
@@ -142,6 +148,34 @@ def encoder_decoder(workload: Workload, given: Mapping[str, Any], weights: Weigh
     }
     chosen |= {"batch_size": 64, "seq_len": 32, "optimizer": "muon", **sampled(workload)}
     return {name: value for name, value in chosen.items() if name not in given}
+
+
+def sequence_to_sequence(workload: Workload, given: Mapping[str, Any], weights: Weights) -> dict[str, Any]:
+    """Settings for a recurrent encoder-decoder of one layer, as wide as the data and the time allow."""
+    tower = given.get("encoder") == "transformer"
+    usual = (256 if workload.symbols >= FEW_PAIRED else 128,) if tower else PAIRED_WIDTHS
+    widths = [given["width"]] if "width" in given else usual
+    ladder = [{"layers": 1, "width": width, "tied": "yes", **_beside(width, given)} for width in widths]
+    found, reading = choose(workload, given, ladder, weights, PAIRED_READ_PER_WEIGHT)
+    calm = (RATE_READING / max(reading, RATE_READING)) ** 0.35  # the longer, the slower
+    chosen = found | pace(reading, PAIRED_RATE * calm) | sampled(workload)
+    chosen["dropout"] = max(PAIRED_DROPOUT, found["dropout"])
+    chosen["optimizer"] = "muon" if tower else "adamw"
+    return {name: value for name, value in chosen.items() if name not in given}
+
+
+def _beside(width: int, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Embeddings half as wide as the decoder, and an encoder twice as wide, where nothing wants them equally wide."""
+    if given.get("encoder") == "transformer":
+        heads = _headed(given.get("embedding", width), given)["heads"]
+        return {"embedding": width, "encoder_layers": TOWER, "heads": heads}
+    half = max(1, width // 2)
+    if given.get("attention") in (
+        "none",
+        "dot",
+    ):  # its states start the decoder's, or are multiplied with them
+        return {"embedding": half}
+    return {"embedding": half, "encoder_width": 2 * width}
 
 
 def _headed(width: int, given: Mapping[str, Any]) -> dict[str, int]:

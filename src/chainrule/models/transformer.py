@@ -9,17 +9,17 @@ import torch
 from torch import Tensor, nn
 
 from chainrule.config import option
-from chainrule.models.base import ModelConfig, SourceConfig
+from chainrule.models.base import AnySourceConfig, ModelConfig
 from chainrule.models.decoder import DEVIATION, CausalTransformer, DecoderConfig, DecoderState, init_weights
 from chainrule.models.registry import register
 from chainrule.models.sizing import encoder_decoder
 from chainrule.nn import position, tap
 from chainrule.nn.attention import ACTIVATIONS, BlockStack, padding_mask
-from chainrule.symbols import PAD
+from chainrule.nn.sources import Columns, SourceEncoder, SymbolSource, Windows
 
 
 @dataclass(frozen=True, kw_only=True)
-class EncoderDecoderConfig(DecoderConfig, SourceConfig):
+class EncoderDecoderConfig(DecoderConfig, AnySourceConfig):
     """Settings of the Transformer: layers of encoder and decoder, widths, positions."""
 
     layers: int = option(3, "layers of the decoder", low=1, high=256, chosen=True)
@@ -37,13 +37,20 @@ class Transformer(CausalTransformer):
     Config: ClassVar[type[ModelConfig]] = EncoderDecoderConfig
     task: ClassVar[str] = "translate"
     codec: ClassVar[str | None] = "subwords"
+    alignment: ClassVar[str | None] = "blocks.*.cross.weights"
     config: EncoderDecoderConfig
     sizes = reader_sizes = staticmethod(encoder_decoder)
 
     def __init__(self, config: EncoderDecoderConfig) -> None:
         super().__init__(config, config.width)
-        shared = not config.source_size  # one vocabulary, one table
-        self.source_embedding = self.embedding if shared else nn.Embedding(config.source_size, config.width)
+        if not config.source_kinds:
+            shared = not config.source_size  # one vocabulary, one table
+            table = self.embedding if shared else nn.Embedding(config.source_size, config.width)
+            self.source_embedding = table
+            self.sources = SourceEncoder([SymbolSource(table)], config.width)
+        else:
+            told = (config.source_kinds, config.source_sizes, config.source_strides)
+            self.sources = SourceEncoder.of(*told, config.width, self.embedding)
         self.encoder = Encoder(config)
         self.apply(init_weights)
         self.blocks.scaled_init(DEVIATION)
@@ -57,15 +64,18 @@ class Transformer(CausalTransformer):
         return cls.seeded(config, seed)
 
     def start(self, batch: int, source: Any = None) -> DecoderState:
-        """A source is ids (B, S), PAD to the right of those of a row; without one, there is nothing to attend to."""
-        ids = torch.full((batch, 1), PAD, device=self.device) if source is None else source  # (B, S)
-        real = ids != PAD
-        vectors = tap.tell(self, "source", self.dropout(self.source_embedding(ids)))  # (B, S, D)
-        return self.empty(batch, self.blocks.read_source(self.encoder(vectors, real), real))
+        """A source is what a batch holds of it, see `nn.sources`; without one, there is nothing to attend to."""
+        if source is None:
+            nothing = torch.zeros(batch, 1, self.config.width, device=self.device)  # (B, S, D)
+            return self.empty(batch, self.blocks.read_source(nothing, nothing[..., 0] > 0))
+        found = self.sources(source)
+        vectors = tap.tell(self, "source", self.dropout(found.vectors))  # (B, S, D)
+        encoded = self.encoder(replace(found, vectors=vectors))
+        return self.empty(batch, self.blocks.read_source(encoded, found.real))
 
 
 class Encoder(nn.Module):
-    """Vectors (B, S, D) of a source, each told of all the others: (B, S, D)."""
+    """Columns of a memory (B, S, D), each told of all others, or of those in its window."""
 
     def __init__(self, config: EncoderDecoderConfig) -> None:
         super().__init__()
@@ -75,12 +85,18 @@ class Encoder(nn.Module):
         self.norm = nn.LayerNorm(config.width, config.epsilon) if pre else nn.Identity()
         self.positions = position.Positions(config.positions, config.width, config.context)
 
-    def forward(self, vectors: Tensor, real: Tensor) -> Tensor:
-        positions = torch.arange(vectors.shape[1], device=vectors.device)[None]  # (1, S)
-        mask = padding_mask(real)
+    def forward(self, columns: Columns) -> Tensor:
+        windows = Windows.over(columns, self.config.source_window)
+        if windows is None:
+            return self._read(columns)
+        return windows.joined(self._read(windows.columns))
+
+    def _read(self, columns: Columns) -> Tensor:
+        """All columns attend to each other."""
+        positions, mask = columns.places[None], padding_mask(columns.real)  # (1, S)
         if self.config.positions == "rotary":
             mask = replace(
                 mask, rotation=position.rotation(positions, self.config.width // self.config.heads)
             )
-        hidden, _ = self.blocks(self.positions(vectors, positions), None, mask)  # (B, S, D)
+        hidden, _ = self.blocks(self.positions(columns.vectors, positions), None, mask)  # (B, S, D)
         return self.norm(hidden)  # type: ignore[no-any-return]

@@ -11,20 +11,20 @@ from typing import Any, Self, final
 import numpy as np
 
 from chainrule.config import option
-from chainrule.models.base import CostForecast, LanguageModel, ModelConfig
+from chainrule.models.base import Body, CostForecast, LanguageModel, ModelConfig
 from chainrule.models.registry import family
 
 
-def described(model: LanguageModel) -> dict[str, Any]:
+def described(model: Body) -> dict[str, Any]:
     """Family and settings of a model, as a file gives them back."""
     found: dict[str, Any] = json.loads(json.dumps({"family": model.family, "config": model.config.values()}))
     return found
 
 
-def rebuilt(part: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> LanguageModel:
+def rebuilt(part: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any:
     """The model that was `described`, with what it has learnt."""
     kind: Any = family(part["family"])
-    return kind.from_arrays(kind.Config.from_values(part["config"]), arrays)  # type: ignore[no-any-return]
+    return kind.from_arrays(kind.Config.from_values(part["config"]), arrays)
 
 
 @dataclass(frozen=True, kw_only=True)

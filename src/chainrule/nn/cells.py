@@ -16,8 +16,10 @@ from torch import Tensor, nn
 
 from chainrule.nn import unrolled
 from chainrule.nn.product import bf16_pays
+from chainrule.nn.stepwise import StepMatrix, times
 
 CellState = tuple[Tensor, ...]  # (B, D) each: hidden, and for an LSTM the cell
+Weight = Tensor | StepMatrix  # hidden weights (G D, D)
 INITS: dict[str, Callable[[Tensor], Tensor] | None] = {
     "default": None,
     "orthogonal": nn.init.orthogonal_,
@@ -70,13 +72,15 @@ class Cell(nn.Module):
             return F.linear(vectors, self.input_weight, self.bias)
         return self.input_norm(F.linear(vectors, self.input_weight)) + self.bias  # type: ignore[no-any-return]
 
-    def joined(self, inputs: Tensor, hidden: Tensor, weight: Tensor) -> Tensor:
+    def joined(self, inputs: Tensor, hidden: Tensor, weight: Weight) -> Tensor:
         """Projected inputs (B, G D) plus the share of the hidden vector (B, D)."""
-        if self.hidden_norm is None:
-            return torch.addmm(inputs, hidden, weight.t())
-        return inputs + self.hidden_norm(hidden @ weight.t())  # type: ignore[no-any-return]
+        if self.hidden_norm is not None:
+            return inputs + self.hidden_norm(times(hidden, weight))  # type: ignore[no-any-return]
+        if isinstance(weight, StepMatrix):
+            return inputs + weight.times(hidden)
+        return torch.addmm(inputs, hidden, weight.t())
 
-    def step(self, inputs: Tensor, memory: CellState, weight: Tensor, see: See = unseen) -> CellState:
+    def step(self, inputs: Tensor, memory: CellState, weight: Weight, see: See = unseen) -> CellState:
         """One step from projected inputs (B, G D); `weight` is the hidden weight, perhaps with some dropped."""
         raise NotImplementedError
 
@@ -135,7 +139,7 @@ class RnnCell(Cell):
         super().__init__(inputs, width, init, norm)
         self.activation = activation
 
-    def step(self, inputs: Tensor, memory: CellState, weight: Tensor, see: See = unseen) -> CellState:
+    def step(self, inputs: Tensor, memory: CellState, weight: Weight, see: See = unseen) -> CellState:
         hidden = ACTIVATIONS[self.activation](self.joined(inputs, memory[0], weight))  # (B, D)
         return (see("hidden", hidden),)
 
@@ -158,7 +162,7 @@ class LstmCell(Cell):
         super().__init__(inputs, width, init, norm)
         self.cell_norm = nn.LayerNorm(width, bias=False) if norm else None
 
-    def step(self, inputs: Tensor, memory: CellState, weight: Tensor, see: See = unseen) -> CellState:
+    def step(self, inputs: Tensor, memory: CellState, weight: Weight, see: See = unseen) -> CellState:
         hidden, cell = memory
         i, f, g, o = self.joined(inputs, hidden, weight).chunk(4, 1)  # (B, D) each
         i, f = see("gates.input", i.sigmoid()), see("gates.forget", f.sigmoid())
@@ -224,7 +228,7 @@ class CoupledLstmCell(LstmCell):
     gates = ("input", "candidate", "output")
     biases: ClassVar = {"input": -1.0}  # the same as a forget gate that begins at 1
 
-    def step(self, inputs: Tensor, memory: CellState, weight: Tensor, see: See = unseen) -> CellState:
+    def step(self, inputs: Tensor, memory: CellState, weight: Weight, see: See = unseen) -> CellState:
         hidden, cell = memory
         i, g, o = self.joined(inputs, hidden, weight).chunk(3, 1)  # (B, D) each
         i = see("gates.input", i.sigmoid())
@@ -248,7 +252,8 @@ class GruBeforeCell(Cell):
             self.hidden_norm = nn.LayerNorm(2 * width, bias=False)
         self.candidate_norm = nn.LayerNorm(width, bias=False) if norm else None
 
-    def step(self, inputs: Tensor, memory: CellState, weight: Tensor, see: See = unseen) -> CellState:
+    def step(self, inputs: Tensor, memory: CellState, weight: Weight, see: See = unseen) -> CellState:
+        assert isinstance(weight, Tensor), "it multiplies twice, with two parts of the weight"
         [hidden] = memory
         opening, into = torch.split(inputs, [2 * self.width, self.width], 1)  # (B, 2 D), (B, D)
         to_gates, to_candidate = torch.split(weight, [2 * self.width, self.width])
@@ -277,10 +282,11 @@ class GruAfterCell(Cell):
         super().__init__(inputs, width, init, norm)
         self.hidden_bias = nn.Parameter(torch.zeros(width))
 
-    def step(self, inputs: Tensor, memory: CellState, weight: Tensor, see: See = unseen) -> CellState:
+    def step(self, inputs: Tensor, memory: CellState, weight: Weight, see: See = unseen) -> CellState:
         [hidden] = memory
         opening, into = torch.split(inputs, [2 * self.width, self.width], 1)  # (B, 2 D), (B, D)
-        product = hidden @ weight.t() if self.hidden_norm is None else self.hidden_norm(hidden @ weight.t())
+        product = times(hidden, weight)  # (B, 3 D)
+        product = product if self.hidden_norm is None else self.hidden_norm(product)
         to_gates, to_candidate = torch.split(product, [2 * self.width, self.width], 1)
         r, z = (opening + to_gates).sigmoid().chunk(2, 1)  # (B, D) each
         r, z = see("gates.reset", r), see("gates.update", z)

@@ -67,7 +67,7 @@ class OneWay(nn.Module):
         self, vectors: Tensor, memory: CellState, weight: Tensor, lengths: Tensor | None
     ) -> tuple[Tensor, CellState]:
         """Many steps (T, B, I), one by one: hidden (T, B, D), and the memory after `lengths` steps."""
-        seen, memories, moved = _Seen(self), [], memory
+        seen, memories, moved = StepTaps(self), [], memory
         see = seen if tap.is_tapped(self, "hidden", *self.inner) else unseen
         for inputs in self.cell.project(vectors).unbind(0):  # (B, G D)
             moved = self.cell.step(inputs, moved, weight, see)
@@ -84,7 +84,7 @@ class OneWay(nn.Module):
         return turned(rows, lengths) if self.backward else rows
 
 
-class _Seen(dict[str, list[Tensor]]):
+class StepTaps(dict[str, list[Tensor]]):
     """The taps inside a step: a value (B, D) is replaced at once, and heard when all steps are done."""
 
     def __init__(self, layer: OneWay) -> None:

@@ -81,6 +81,20 @@ def no_answers(codecs: Mapping[str, Codec]) -> int:
     return 0
 
 
+def source_sizes(codecs: Sequence[Codec], target: Codec) -> dict[str, Any]:
+    """What a body is told of its sources, by setting: `SourceConfig` and, of other than symbols, `AnySourceConfig`."""
+    marks = [one.fingerprint() for one in codecs]
+    sizes = []
+    for place, one in enumerate(codecs):
+        first = marks.index(marks[place])
+        own = 0 if marks[place] == target.fingerprint() else one.size
+        sizes.append(one.features or (own if first == place or not own else -first - 1))
+    if len(codecs) == 1 and not codecs[0].features:
+        return {"source_size": sizes[0]}  # 0: one vocabulary for both
+    kinds, strides = (tuple(getattr(one, name) for one in codecs) for name in ("source_kind", "stride"))
+    return {"source_kinds": kinds, "source_sizes": tuple(sizes), "source_strides": strides}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Task(Config, ABC):
     """What a body is trained for; its settings are kept with the model."""
@@ -118,13 +132,17 @@ class Task(Config, ABC):
         return self.predicts or main_of(roles)
 
     @final
-    def sizes(self, codecs: Mapping[str, Codec]) -> dict[str, int]:
+    def source_roles(self) -> tuple[str, ...]:
+        """The roles an encoder reads, in order."""
+        return tuple(one.name for one in self.roles() if one.name != self.predicts) if self.source else ()
+
+    @final
+    def sizes(self, codecs: Mapping[str, Codec]) -> dict[str, Any]:
         """Those of the vocabularies a body is made for, by setting."""
         main = codecs[self.body_role(codecs)]
-        found = {"vocab_size": main.size}
+        found: dict[str, Any] = {"vocab_size": main.size}
         if self.source:
-            shared = codecs[self.source].fingerprint() == main.fingerprint()
-            found["source_size"] = 0 if shared else codecs[self.source].size  # 0: one vocabulary for both
+            found |= source_sizes([codecs[role] for role in self.source_roles()], main)
         told = {"answers": self.answers_count(codecs), "features": main.features}
         return found | {name: number for name, number in told.items() if number}
 

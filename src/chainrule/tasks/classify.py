@@ -18,9 +18,11 @@ from chainrule.errors import ConfigError
 from chainrule.judge.classes import Classified, best_temperature
 from chainrule.judge.judged import Judged, Share, Table
 from chainrule.models.base import Body
+from chainrule.models.mix import best_weights
 from chainrule.models.state import State
 from chainrule.symbols import FIRST, PAD, UNK
 from chainrule.tasks.base import register
+from chainrule.tasks.ensemble import probable
 from chainrule.tasks.sequence import SequenceTask, Wanted
 from chainrule.tasks.supervised import Answer
 
@@ -104,6 +106,19 @@ class Classify(SequenceTask):
     def known_answers(self, part: Part, codecs: Mapping[str, Codec]) -> np.ndarray:
         return answers_of(part)
 
+    def chances(self, logits: np.ndarray, temperature: float) -> np.ndarray:
+        return probabilities(logits, temperature)
+
+    def as_logits(self, opinion: np.ndarray) -> np.ndarray:
+        return probable(opinion)
+
+    def trust(
+        self, opinions: Sequence[np.ndarray], part: Part, codecs: Mapping[str, Codec]
+    ) -> tuple[float, ...]:
+        answers = answers_of(part)
+        known = np.flatnonzero(answers >= 0)
+        return best_weights([probable(one[known, answers[known]]) for one in opinions])
+
     def loss(self, body: Body, head: Head | None, batch: TensorBatch, state: State) -> tuple[Tensor, State]:
         import torch.nn.functional as F
 
@@ -118,22 +133,20 @@ class Classify(SequenceTask):
         return (nats * batch.extra[WEIGHTS][known]).sum(), state
 
     def judged(self, body: Body, head: Head, part: Part, codecs: Mapping[str, Codec]) -> Judged:
-        logits, answers = self.read_part(body, head, part), answers_of(part)
+        logits, answers = self.asked(body, head, part, codecs), answers_of(part)
         chances = probabilities(logits, head.config.temperature)
         return Classified(chances, answers, names(codecs), self.remarks(body, part))
 
     def calibrated(self, body: Body, head: Head, part: Part | None, codecs: Mapping[str, Codec]) -> Head:
         if part is None:
             return head
-        return head.calibrated(best_temperature(self.read_part(body, head, part), answers_of(part)))
+        return head.calibrated(best_temperature(self.asked(body, head, part, codecs), answers_of(part)))
 
     def answers(
         self, body: Body, head: Head, part: Part, codecs: Mapping[str, Codec], top: int | None = None
     ) -> Sequence[Label]:
-        chances, labels = (
-            probabilities(self.read_part(body, head, part), head.config.temperature),
-            names(codecs),
-        )
+        logits, labels = self.asked(body, head, part, codecs), names(codecs)
+        chances = probabilities(logits, head.config.temperature)
         order = np.argsort(-chances, axis=1, kind="stable")[:, :top]
         return [
             Label({labels[one]: float(row[one]) for one in best})

@@ -18,10 +18,12 @@ from chainrule.errors import ConfigError
 from chainrule.judge.judged import Judged, Share, Table
 from chainrule.judge.label_sets import HALF, LabelSetsJudged, best_temperature, best_thresholds
 from chainrule.models.base import Body
+from chainrule.models.mix import best_weights
 from chainrule.models.state import State
 from chainrule.symbols import EOS, FIRST, PAD, UNK
 from chainrule.tasks.base import register
 from chainrule.tasks.classify import all_labels, names
+from chainrule.tasks.ensemble import probable
 from chainrule.tasks.sequence import SequenceTask, Wanted
 from chainrule.tasks.supervised import Answer
 
@@ -92,6 +94,19 @@ class MultiLabel(SequenceTask):
         found: np.ndarray = np.maximum(sets_of(part) - FIRST, -1)
         return found
 
+    def chances(self, logits: np.ndarray, temperature: float) -> np.ndarray:
+        return sigmoid(logits.astype(np.float64) / temperature)
+
+    def as_logits(self, opinion: np.ndarray) -> np.ndarray:
+        found: np.ndarray = probable(opinion) - probable(1.0 - opinion)
+        return found
+
+    def trust(
+        self, opinions: Sequence[np.ndarray], part: Part, codecs: Mapping[str, Codec]
+    ) -> tuple[float, ...]:
+        right = marks(sets_of(part), opinions[0].shape[1])
+        return best_weights([probable(np.where(right, one, 1.0 - one).ravel()) for one in opinions])
+
     def loss(self, body: Body, head: Head | None, batch: TensorBatch, state: State) -> tuple[Tensor, State]:
         import torch
         import torch.nn.functional as F
@@ -104,7 +119,7 @@ class MultiLabel(SequenceTask):
         return F.binary_cross_entropy_with_logits(logits, soft, reduction="sum"), state
 
     def judged(self, body: Body, head: Head, part: Part, codecs: Mapping[str, Codec]) -> Judged:
-        chances, sets, labels = self._chances(body, head, part), sets_of(part), names(codecs)
+        chances, sets, labels = self._chances(body, head, part, codecs), sets_of(part), names(codecs)
         unseen = (sets == UNK).sum(1)
         given = chances >= thresholds(head, len(labels))
         return LabelSetsJudged(given, marks(sets, len(labels)), unseen, labels, self.remarks(body, part))
@@ -112,7 +127,7 @@ class MultiLabel(SequenceTask):
     def calibrated(self, body: Body, head: Head, part: Part | None, codecs: Mapping[str, Codec]) -> Head:
         if part is None:
             return head
-        logits = self.read_part(body, head, part).astype(np.float64)
+        logits = self.asked(body, head, part, codecs).astype(np.float64)
         right = marks(sets_of(part), logits.shape[1])
         heat = best_temperature(logits, right)
         return head.calibrated(heat, thresholds=best_thresholds(sigmoid(logits / heat), right))
@@ -120,7 +135,7 @@ class MultiLabel(SequenceTask):
     def answers(
         self, body: Body, head: Head, part: Part, codecs: Mapping[str, Codec], top: int | None = None
     ) -> Sequence[LabelSet]:
-        chances, labels = self._chances(body, head, part), names(codecs)
+        chances, labels = self._chances(body, head, part, codecs), names(codecs)
         given = chances >= thresholds(head, len(labels))
         order = np.argsort(-chances, axis=1, kind="stable")
         return [
@@ -132,9 +147,9 @@ class MultiLabel(SequenceTask):
             for row, own, best in zip(chances, given, order.tolist(), strict=True)
         ]
 
-    def _chances(self, body: Body, head: Head, part: Part) -> np.ndarray:
+    def _chances(self, body: Body, head: Head, part: Part, codecs: Mapping[str, Codec]) -> np.ndarray:
         """Probabilities (N, labels)."""
-        return sigmoid(self.read_part(body, head, part).astype(np.float64) / head.config.temperature)
+        return self.chances(self.asked(body, head, part, codecs), head.config.temperature)
 
 
 def thresholds(head: Head, count: int) -> np.ndarray:

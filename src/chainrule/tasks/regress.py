@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from chainrule.heads.base import Head
 
+SWEEPS, ENOUGH = 200, 1e-9  # most rounds of the search for weights, and what change ends it
 VALUES = "values"  # the standardised numbers of a batch
 
 
@@ -87,6 +89,17 @@ class Regress(SequenceTask):
         found: np.ndarray = (codec.numbers(part[LABEL].ids) - codec.spread.mean) / codec.spread.scale
         return found
 
+    def chances(self, logits: np.ndarray, temperature: float) -> np.ndarray:
+        return logits.astype(np.float64)
+
+    def as_logits(self, opinion: np.ndarray) -> np.ndarray:
+        return opinion
+
+    def trust(
+        self, opinions: Sequence[np.ndarray], part: Part, codecs: Mapping[str, Codec]
+    ) -> tuple[float, ...]:
+        return least_squares([one[:, 0] for one in opinions], self.known_answers(part, codecs))
+
     def loss(self, body: Body, head: Head | None, batch: TensorBatch, state: State) -> tuple[Tensor, State]:
         logits, state = self.logits(body, head, batch, state)
         return 0.5 * (logits[:, 0] - batch.extra[VALUES]).square().sum(), state
@@ -94,7 +107,7 @@ class Regress(SequenceTask):
     def predicted(self, body: Body, head: Head, part: Part, codecs: Mapping[str, Codec]) -> np.ndarray:
         """(examples,) in the unit of the data."""
         spread = numbers_codec(codecs).spread
-        found: np.ndarray = self.read_part(body, head, part)[:, 0].astype(np.float64)
+        found: np.ndarray = self.asked(body, head, part, codecs)[:, 0].astype(np.float64)
         return spread.mean + spread.scale * found
 
     def judged(self, body: Body, head: Head, part: Part, codecs: Mapping[str, Codec]) -> Judged:
@@ -108,6 +121,25 @@ class Regress(SequenceTask):
         self, body: Body, head: Head, part: Part, codecs: Mapping[str, Codec], top: int | None = None
     ) -> Sequence[Number]:
         return [Number(one) for one in self.predicted(body, head, part, codecs).tolist()]
+
+
+def least_squares(values: Sequence[np.ndarray], answers: np.ndarray) -> tuple[float, ...]:
+    """Weights, none below 0, that sum to 1, of the mean of several values (N,) that is nearest to the answers (N,).
+
+    Two models at a time share what weight they have as well as they can, until nothing changes.
+    """
+    table, weights = np.stack(values), np.full(len(values), 1 / len(values))  # (models, N), (models,)
+    for _ in range(SWEEPS):
+        before = weights.copy()
+        for one, other in combinations(range(len(weights)), 2):
+            apart = table[one] - table[other]
+            size = float(apart @ apart)
+            step = float(apart @ (answers - weights @ table)) / size if size > 0 else 0.0
+            moved = min(max(step, -weights[one]), weights[other])
+            weights[one], weights[other] = weights[one] + moved, weights[other] - moved
+        if np.abs(weights - before).max() < ENOUGH:
+            break
+    return tuple((weights / weights.sum()).tolist())
 
 
 def numbers_codec(codecs: Mapping[str, Codec]) -> Values:

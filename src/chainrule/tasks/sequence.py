@@ -19,11 +19,12 @@ from chainrule.data.roles import Role
 from chainrule.data.rows import PAIR, TEXT
 from chainrule.errors import ConfigError, ModelError
 from chainrule.models.base import Body
+from chainrule.models.ensemble import Ensemble
 from chainrule.models.readers import CountingReader, Examples, Spelling
 from chainrule.models.state import State
 from chainrule.symbols import FIRST, PAD
 from chainrule.tasks.base import BatchSize, mean_loss
-from chainrule.tasks.supervised import Supervised
+from chainrule.tasks.ensemble import Averaged
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -47,7 +48,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SequenceTask(Supervised):
+class SequenceTask(Averaged):
     """The vectors of a sequence are pooled into one, and a linear layer answers."""
 
     pooling: str | None = option(
@@ -112,6 +113,10 @@ class SequenceTask(Supervised):
     def one_unit(self, answers: int) -> bool:
         """Whether the first of two answers needs no unit of its own, being as probable as the other is not."""
 
+    @abstractmethod
+    def chances(self, logits: np.ndarray, temperature: float) -> np.ndarray:
+        """What logits (N, answers) mean: probabilities, or the numbers themselves."""
+
     @final
     def head(self, body: Body, codecs: Mapping[str, Codec], seed: int) -> Head:
         from chainrule.heads.base import HeadConfig
@@ -159,6 +164,23 @@ class SequenceTask(Supervised):
         answers, weights = self.known_answers(part, codecs), self.weights(part, codecs)
         read = joined(part[TEXT], part[PAIR]) if self.pair else part[TEXT]
         return Examples(read.ids, answers, spelling, weights)
+
+    @final
+    def opinion(self, body: Body, head: Head, part: Part, codecs: Mapping[str, Codec]) -> np.ndarray:
+        return self.chances(self.read_part(body, head, part), head.config.temperature)
+
+    @final
+    def ensemble_head(self, parts: Sequence[Mapping[str, Any]], codecs: Mapping[str, Codec]) -> Head:
+        from chainrule.heads.ensemble import EnsembleConfig, EnsembleHead
+
+        return EnsembleHead(EnsembleConfig(answers=self.answers_count(codecs), parts=tuple(parts)))
+
+    @final
+    def asked(self, body: Body, head: Head, part: Part, codecs: Mapping[str, Codec]) -> np.ndarray:
+        """Logits (N, answers) of all examples, before any temperature, by one model or by several."""
+        if isinstance(body, Ensemble):
+            return self.averaged(body, head, part, codecs)
+        return self.read_part(body, head, part)
 
     @final
     def read_part(self, body: Body, head: Head, part: Part) -> np.ndarray:

@@ -21,12 +21,15 @@ from chainrule.judge.classes import best_temperature, least
 from chainrule.judge.judged import Cell, Judged, Share, Table
 from chainrule.judge.tags import Answers, Tagged
 from chainrule.models.base import Body
+from chainrule.models.ensemble import Ensemble
+from chainrule.models.mix import best_weights
 from chainrule.models.readers import CountingReader, Examples
 from chainrule.models.state import State
 from chainrule.symbols import FIRST, PAD, UNK
 from chainrule.tasks.base import BatchSize, mean_loss, register
 from chainrule.tasks.classify import all_labels, names
-from chainrule.tasks.supervised import Answer, Supervised
+from chainrule.tasks.ensemble import Averaged, probable
+from chainrule.tasks.supervised import Answer
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -64,7 +67,7 @@ class Tags(Answer):
 
 @register("tag")
 @dataclass(frozen=True, kw_only=True)
-class Tag(Supervised):
+class Tag(Averaged):
     """p(tag of word i | the whole sentence), word by word or as a chain, judged by accuracy and F1 of chunks."""
 
     made: ClassVar[tuple[str, ...]] = (WORDS,)
@@ -120,7 +123,7 @@ class Tag(Supervised):
 
     def judged(self, body: Body, head: Any, part: Part, codecs: Mapping[str, Codec]) -> Judged:
         words = WordPlaces(part, codecs[TEXT])
-        logits, right = self.read(body, head, words), np.maximum(words.tags - FIRST, -1)
+        logits, right = self.asked(body, head, part, codecs, words), np.maximum(words.tags - FIRST, -1)
         chances = head.probabilities(logits, words.starts, head.config.temperature)
         own = np.where(right >= 0, chances[np.arange(len(right)), right], 0.0)
         known = (words.ids != UNK) & (words.ids < body.config.vocab_size)
@@ -132,7 +135,7 @@ class Tag(Supervised):
         if part is None:
             return head  # type: ignore[no-any-return]
         words = WordPlaces(part, codecs[TEXT])
-        logits, right = self.read(body, head, words), np.maximum(words.tags - FIRST, -1)
+        logits, right = self.asked(body, head, part, codecs, words), np.maximum(words.tags - FIRST, -1)
         if not head.chained:
             return head.calibrated(best_temperature(logits, right))  # type: ignore[no-any-return]
         known = np.flatnonzero(right >= 0)
@@ -149,7 +152,7 @@ class Tag(Supervised):
         self, body: Body, head: Any, part: Part, codecs: Mapping[str, Codec], top: int | None = None
     ) -> Sequence[Tags]:
         words, tags = WordPlaces(part, codecs[TEXT]), names(codecs)
-        logits = self.read(body, head, words)
+        logits = self.asked(body, head, part, codecs, words)
         chances = head.probabilities(logits, words.starts, head.config.temperature)
         found = head.decoded(logits, words.starts)
         sure = chances[np.arange(len(found)), found].tolist()
@@ -159,6 +162,37 @@ class Tag(Supervised):
             Tags(tokens, named[begin:end], sure[begin:end], choices and choices[begin:end])
             for tokens, (begin, end) in zip(words.sentences, bounds, strict=True)
         ]
+
+    def opinion(self, body: Body, head: Any, part: Part, codecs: Mapping[str, Codec]) -> np.ndarray:
+        words = WordPlaces(part, codecs[TEXT])
+        found: np.ndarray = head.probabilities(
+            self.read(body, head, words), words.starts, head.config.temperature
+        )
+        return found
+
+    def as_logits(self, opinion: np.ndarray) -> np.ndarray:
+        return probable(opinion)
+
+    def trust(
+        self, opinions: Sequence[np.ndarray], part: Part, codecs: Mapping[str, Codec]
+    ) -> tuple[float, ...]:
+        right = np.maximum(WordPlaces(part, codecs[TEXT]).tags - FIRST, -1)
+        known = np.flatnonzero(right >= 0)
+        return best_weights([probable(one[known, right[known]]) for one in opinions])
+
+    def ensemble_head(self, parts: Sequence[Mapping[str, Any]], codecs: Mapping[str, Codec]) -> TagHead:
+        from chainrule.heads.ensemble import EnsembleTagConfig, EnsembleTagHead
+
+        config = EnsembleTagConfig(answers=all_labels(codecs), direct=True, averaged=True, parts=tuple(parts))
+        return EnsembleTagHead(config).ruled(legal(names(codecs)))
+
+    def asked(
+        self, body: Body, head: Any, part: Part, codecs: Mapping[str, Codec], words: WordPlaces
+    ) -> np.ndarray:
+        """Logits (words, tags) of all words of a part, before any temperature, by one model or by several."""
+        if isinstance(body, Ensemble):
+            return self.averaged(body, head, part, codecs)
+        return self.read(body, head, words)
 
     def examples(self, part: Part, codecs: Mapping[str, Codec]) -> Examples:
         words = WordPlaces(part, codecs[TEXT])

@@ -12,8 +12,11 @@ from chainrule.codecs.base import Codec
 from chainrule.config import option
 from chainrule.data.batches import Batch, Batches, TensorBatch
 from chainrule.data.corpus import Part
+from chainrule.data.encoder_inputs import EncoderInputs
 from chainrule.data.paired import PairedBatches
 from chainrule.data.roles import Role
+from chainrule.data.rows import TARGET
+from chainrule.errors import ConfigError
 from chainrule.judge.score import Score, measure
 from chainrule.models.base import Body, LanguageModel
 from chainrule.models.readers import Parallel
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
 
     from chainrule.heads.base import Head
 
-SOURCE, TARGET = "source", "target"
+SOURCE = "source"
 TOGETHER = 4096  # symbols scored side by side
 
 
@@ -43,6 +46,9 @@ class Translate(Teaching):
     default_model: ClassVar[str | None] = "transformer"
     figure: ClassVar[str] = "bits_per_symbol"
 
+    sources: tuple[str, ...] = option(
+        (), "the columns that are read, where there are several: --source question,image", hidden=True
+    )
     shared_vocab: bool = option(
         True, "one vocabulary and one table of embeddings for both sides, where symbols are parts of words"
     )
@@ -50,21 +56,37 @@ class Translate(Teaching):
         0.1, "label smoothing: share of each target spread over all", low=0, high=0.9
     )
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in self.sources:
+            if name == TARGET or not name.isidentifier() or self.sources.count(name) > 1:
+                raise ConfigError(
+                    f"--source {','.join(self.sources)}: {name!r} cannot be the name of one of several sources. Give "
+                    f"each column a name of its own, of letters, digits and _, and not {TARGET!r}."
+                )
+
     def roles(self) -> Sequence[Role]:
-        return Role(SOURCE), Role(TARGET, shares=SOURCE if self.shared_vocab else None)
+        first, *others = self.sources or (SOURCE,)
+        target = Role(TARGET, shares=first if self.shared_vocab else None)
+        return Role(first), *(Role(name, shares=first, alike=True) for name in others), target
 
     def head(self, body: Body, codecs: Mapping[str, Codec], seed: int) -> Head | None:
         return None
 
     def examples(self, part: Part, codecs: Mapping[str, Codec]) -> Parallel:
-        """For families that learn from whole pairs."""
-        sides = (part[SOURCE], part[TARGET])
+        """For families that learn from whole pairs of texts."""
+        sources = EncoderInputs.of(part, TARGET).corpora
+        if len(sources) > 1 or sources[0].vectors is not None or sources[0].bare:
+            raise ConfigError(
+                "This family reads one source, a text. Take a transformer or seq2seq for others."
+            )
+        sides = (sources[0], part[TARGET])
         words = [one.ids[(one.ids != BOS) & (one.ids != EOS)].astype(np.int64) for one in sides]
         ends = [np.concatenate([[0], np.cumsum(one.lengths)]) for one in sides]
         return Parallel(words[0], ends[0], words[1], ends[1])
 
     def batches(self, body: Body, part: Part, codecs: Mapping[str, Codec], size: BatchSize) -> Batches:
-        return PairedBatches(part[SOURCE], part[TARGET], size.rows * size.length, size.seed)
+        return PairedBatches(EncoderInputs.of(part, TARGET), part[TARGET], size.rows * size.length, size.seed)
 
     def loss(self, body: Body, head: Head | None, batch: TensorBatch, state: State) -> tuple[Tensor, State]:
         smoothing = self.label_smoothing if getattr(body, "training", False) else 0.0
@@ -80,7 +102,8 @@ class Translate(Teaching):
 
 def scored(model: LanguageModel, part: Part) -> Score:
     """How probable the targets of a part are, given their sources."""
-    corpus, batches = part[TARGET], PairedBatches(part[SOURCE], part[TARGET], TOGETHER)
+    corpus = part[TARGET]
+    batches = PairedBatches(EncoderInputs.of(part, TARGET), corpus, TOGETHER)
     total = Score(bytes=corpus.bytes, unknown=corpus.unknown)
     for number in range(len(batches)):
         batch = batches.batch(0, number)

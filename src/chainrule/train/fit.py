@@ -22,7 +22,14 @@ from chainrule.data.roles import Role
 from chainrule.data.rows import TEXT
 from chainrule.data.sources import ReadConfig
 from chainrule.errors import ConfigError
-from chainrule.models.base import CountingModel, FrameConfig, LanguageModel, SourceConfig
+from chainrule.models.base import (
+    AnySourceConfig,
+    CountingModel,
+    FrameConfig,
+    LanguageModel,
+    ModelConfig,
+    SourceConfig,
+)
 from chainrule.models.readers import ArrayLearner, CountingReader
 from chainrule.models.registry import families, family
 from chainrule.progress import Progress
@@ -35,7 +42,7 @@ from chainrule.train.budget import Timing
 from chainrule.train.card import Outcome, card_of
 from chainrule.train.checkpoint import clear_run
 from chainrule.train.config import TUNING, FitConfig, TrainConfig
-from chainrule.train.guess import framed, guessed_task, paired, several
+from chainrule.train.guess import framed, guessed_task, paired, several, sourced
 from chainrule.train.refit import Twin, first_half, recount, refit_facts, reread, retrain
 from chainrule.train.shared import SharedCodecs
 from chainrule.train.start import Start
@@ -77,7 +84,7 @@ def fit(
     """
     place = Place(run, resume, progress, timing or Timing())
     asked = Asked(data, valid, test, old, model, several(task, multi_label), codec).understood(options)
-    options = paired(options, data)
+    options = sourced(paired(options, data))
     _check_origins(asked, codec_from, init_from, options.get("vectors"))
     clear_run(run, resume, force)
     if init_from is not None and asked.supervised:
@@ -154,7 +161,9 @@ def _fit(
     asked: Asked, preparing: Callable[..., Prepared], options: Mapping[str, Any], place: Place
 ) -> Bundle:
     """From scratch."""
-    model = asked.model or usual_model(asked.task, framed(options, asked.data, asked.codec))
+    sources = asked.task is not None and task_named(asked.task).source is not None
+    frames = not sources and framed(options, asked.data, asked.codec)
+    model = asked.model or usual_model(asked.task, frames)
     known = list(settings_of(model, asked.task).values())
     options = renamed(options, known)
     vectors = given_vectors(model, options)
@@ -167,8 +176,9 @@ def _fit(
     prepared = vectors.known(prepared) if vectors else prepared
     start = vectors.start(prepared) if vectors else None
     settings: Any = family(model).Config.from_values(share(options, family(model).Config))
-    check_frames(model, task, prepared.codec)
-    prepared = prepared.spelled_out() if settings.word_letters or prepared.codec.features else prepared
+    read = prepared.codecs[task.body_role(prepared.codecs)]
+    check_frames(model, task, read)
+    prepared = prepared.spelled_out() if settings.word_letters or read.features else prepared
     again = refits(model, prepared, options)
     place = place.judging(task, prepared.valid, prepared.test)
     gradient = family(model).learner == "gradient"
@@ -186,7 +196,11 @@ def _suiting(task: Task, model: str) -> dict[str, Any]:
 
 
 def check_frames(model: str, task: Task, codec: Codec) -> None:
-    """Refuse frames where symbols are read or predicted."""
+    """Refuse frames where symbols are read or predicted, and files where there is no encoder."""
+    if codec.reads_files:
+        raise ConfigError(
+            f"{codec.name} are what texts are written from: name --source and --target, the columns of both."
+        )
     if codec.features and task.predicts:
         raise ConfigError(
             f"The task {task.name!r} predicts symbols, and these are frames of real numbers. Say what to predict "
@@ -243,7 +257,7 @@ def ask(model: str, task: str | None, options: Mapping[str, Any]) -> Task:
     kind = family(model)
     if kind.learner is None:
         raise ConfigError(
-            f"A {model} is not trained: it is made of trained models, with `chainrule mix A B -o C`, "
+            f"The family {model!r} is not trained: it is made of trained models, with `chainrule mix A B -o C`, "
             "which takes --neural-cache and --dynamic."
         )
     able = kind.tasks if issubclass(kind, CountingReader) else (kind.task,)
@@ -329,10 +343,21 @@ def _read(kind: Any, told: Any, task: Task, prepared: Prepared, progress: Progre
 
 def _told(settings: Any, task: Task, codecs: Mapping[str, Codec]) -> Any:
     """The settings of a model with what it must know of the vocabularies."""
-    sizes = {name: size for name, size in task.sizes(codecs).items() if hasattr(settings, name)}
+    known = task.sizes(codecs)
+    check_sources(settings, known)
+    sizes = {name: size for name, size in known.items() if hasattr(settings, name)}
     if hasattr(settings, "softmax"):
         sizes["softmax"] = task.predicts is not None
     return replace(settings, suppressed=codecs[task.body_role(codecs)].suppressed, **sizes)
+
+
+def check_sources(settings: ModelConfig, sizes: Mapping[str, Any]) -> None:
+    """Refuse sources of several kinds where one of symbols is read."""
+    if "source_kinds" in sizes and not isinstance(settings, AnySourceConfig):
+        told = " and ".join(sizes["source_kinds"])
+        raise ConfigError(
+            f"This model reads one source of symbols, and there are {told}: take --model transformer."
+        )
 
 
 def settings_of(model: str, task: str | None = None) -> dict[str, type[Config]]:

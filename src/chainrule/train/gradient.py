@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import signal
 import threading
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ from chainrule.heads.base import Head
 from chainrule.models.base import ModelConfig
 from chainrule.models.neural import Neural, NeuralLanguageModel
 from chainrule.nn.threads import in_threads
-from chainrule.progress import Progress, Step
+from chainrule.progress import Limit, Progress, Step
 from chainrule.runtime import blocks_kept
 from chainrule.store.files import locked
 from chainrule.symbols import FIRST
@@ -99,7 +100,7 @@ def _learn(run: Run, asked: Settings, prepared: Prepared, progress: Progress) ->
     told |= {"losses": trainer.at.losses.lines()}
     simplest = "a unigram" if run.task.predicts else "the shares of the labels (majority)"
     found = reason(facts, _unigram(run.task, prepared), simplest, run.task.loss_unit)
-    notes = [settled.chosen, trainer.length, found and f"unfinished: {found}"]
+    notes = [settled.chosen, _length(trainer), found and f"unfinished: {found}"]
     return Learnt(
         trainer.body,
         trainer.network.head,
@@ -121,6 +122,12 @@ def _unigram(task: Task, prepared: Prepared) -> float:
     if task.predicts is None:  # labels alone are asked for
         train, valid = train[train >= FIRST], valid[valid >= FIRST]
     return unigram_nats(train, valid) if len(valid) else math.inf
+
+
+def _length(trainer: Trainer) -> str:
+    """How long the run was, for people."""
+    planned = f" in the budget, planned {len(trainer.plan.revisions)} times" if trainer.budget else ""
+    return f"{trainer.at.step:,} steps ({trainer.epochs:.1f} epochs){planned}"
 
 
 def _made(
@@ -263,7 +270,9 @@ class _Watcher:
 
     def __call__(self, values: Mapping[str, Any]) -> None:
         if "plan" in values:
-            self.step.total = values["plan"]
+            self.step.total, self.step.skipped = values["plan"], values["skipped"]
+            left, seconds = values["left"], values["budget"]
+            self.step.limit = Limit(time.monotonic() + left, seconds) if seconds else None
         if "symbols" in values:
             loss = values["loss"]
             self.smooth = loss if math.isnan(self.smooth) else 0.97 * self.smooth + 0.03 * loss

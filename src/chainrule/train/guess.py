@@ -71,6 +71,16 @@ def paired(options: Mapping[str, Any], data: Data) -> dict[str, Any]:
     return {**options, PAIR: PAIR} if there and PAIR not in options else dict(options)
 
 
+def sourced(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options with several sources as the task has them: source="question,image", or a list of columns."""
+    given = options.get("source")
+    names = given.split(",") if isinstance(given, str) else given
+    if not isinstance(names, list | tuple) or len(names) < 2:
+        return dict(options)
+    rest = {name: one for name, one in options.items() if name != "source"}
+    return {**rest, "sources": tuple(str(one).strip() for one in names)}
+
+
 def _is_conll(data: Data | None) -> bool:
     """Whether the first file holds a word a line, with tags beside it."""
     if isinstance(data, list | tuple) and data:

@@ -28,13 +28,16 @@ def mix(
     names: Sequence[str] = (),
     **reading: Any,
 ) -> Bundle:
-    """An ensemble of these; `valid` are data to estimate the weights on, `names` what notes call the models.
+    """An ensemble of language models, or of models that answer.
 
-    They are read as those of the first model were, unless `reading` says otherwise (`column="text"`). With `adapt`,
-    models that learn by gradient adapt themselves to what they score, by settings estimated on `valid`, too.
+    `valid` are data to estimate the weights on, `names` what notes call the models. They are read as those of the first
+    model were, unless `reading` says otherwise (`column="text"`). With `adapt`, models that learn by gradient adapt
+    themselves to what they score, by settings estimated on `valid`, too.
     """
     if len(bundles) < 2:
         raise ModelError(f"A mix needs two models or more, not {len(bundles)}.")
+    if any(bundle.head is not None for bundle in bundles):
+        return _answering(bundles, valid, adapt, names, reading)
     codec = bundles[0].codec
     for other in bundles[1:]:
         if other.codec.fingerprint() != codec.fingerprint():
@@ -57,6 +60,23 @@ def mix(
     notes = [f"weights: {weighed}", *_warnings(dict(zip(names, bundles, strict=True)), source)]
     facts = {"parts": names, "notes": notes, "figures": {"valid": score.figures()}, "reading": usual}
     return Bundle.of(codec, model, facts)
+
+
+def _answering(
+    bundles: Sequence[Bundle],
+    valid: Given,
+    adapt: AdaptConfig,
+    names: Sequence[str],
+    reading: Mapping[str, Any],
+) -> Bundle:
+    """The mean of what models answer that have a head."""
+    from chainrule.train.ensemble import ensemble
+
+    if adapt != NO_CHANGE:
+        raise ModelError(
+            "--neural-cache and --dynamic are for language models, and these models answer. Leave them out."
+        )
+    return ensemble(bundles, valid, names, **reading)
 
 
 def _adapted(model: LanguageModel, config: AdaptConfig, ids: np.ndarray) -> LanguageModel:

@@ -52,6 +52,7 @@ class Trainer:
     group: ProcessGroup = ALONE
     rates: Rates = field(default_factory=Rates)
     threads: StepThreads = field(default_factory=StepThreads)
+    skipped: int = 0  # symbols that processes before this one read
     kept_blocks: ClassVar[int] = KEEP
 
     def __post_init__(self) -> None:
@@ -93,17 +94,22 @@ class Trainer:
         if self.at.ended and self.budget:
             self._extend(self.budget)
         if self.at.step:
+            self.skipped = self.at.step * self._symbols
+            self._tell_plan()
             if not self.plan.revisions:  # it was stopped while its first plan was made
                 self._look_up()
             return
         if self.budget is None:
             steps = self.config.asked_steps(self._epoch, self._symbols)
             self.at.plan = Plan.of(steps, max(PROBE, steps * self._symbols // (3 * VALIDATIONS)))
-            self._tell_plan()
+        self._tell_plan()
         self.at.speed = Speed(began=self.now)
 
     def _tell_plan(self) -> None:
-        self.report({"plan": self.plan.steps * self._symbols})
+        """How far the run goes and, within a budget, when it ends."""
+        seconds, steps = self.config.seconds, self.plan.steps if self.plan.revisions else None
+        told = {"plan": steps and steps * self._symbols, "skipped": self.skipped, "budget": seconds}
+        self.report(told | {"left": seconds and seconds - self.now})
 
     def _due(self) -> bool:
         """Whether to validate: at the end, and whenever one more part of the run lies behind."""
@@ -196,12 +202,6 @@ class Trainer:
     def epochs(self) -> float:
         """How often all data were read."""
         return self.at.step / self._epoch
-
-    @property
-    def length(self) -> str:
-        """How long the run is, for people."""
-        planned = f" in the budget, planned {len(self.plan.revisions)} times" if self.budget else ""
-        return f"{self.at.step:,} steps ({self.epochs:.1f} epochs){planned}"
 
     def _batches(self) -> list[Batch]:
         """What the next step learns from."""

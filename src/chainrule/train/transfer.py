@@ -36,7 +36,7 @@ from chainrule.train.refit import first_half
 from chainrule.train.start import Start
 
 USUAL = "tuned"
-RATE = 0.002  # of a head
+HEAD_OPTIONS: Mapping[str, Any] = {"lr": 0.002, "optimizer": "adamw"}  # of a head on a body that is there
 BODY, FOREIGN = 0.3, 0.03  # of it, for the highest layer of a body that was trained here, or elsewhere
 FROZEN = {"body.*": 0.0, "body.mix.*": 1.0}  # the weights of layers are learnt for every task
 
@@ -113,7 +113,7 @@ def transfer(given: str | Path | Bundle, wanted: Asked, options: Mapping[str, An
     if start is None:
         options = {**share(origin.body.config.values(), type(origin.body.config)), **options}
     else:
-        options = {"lr": RATE, "optimizer": "adamw", **options}
+        options = {**HEAD_OPTIONS, **options}
     run = (place.run, place.resume, place.progress, place.timing)
     found = learn(family, task, prepared, options, *run, start)
     bundle = finished(task, found, prepared, place, again, start)

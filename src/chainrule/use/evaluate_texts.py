@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from chainrule.codecs.base import Texts
 from chainrule.config import parted, share
 from chainrule.data.columns import Data
 from chainrule.data.dataset import encoded_part, read_columns
-from chainrule.data.roles import Role
+from chainrule.data.rows import TARGET
 from chainrule.data.sources import Given, ReadConfig, read
 from chainrule.errors import ConfigError
 from chainrule.judge.meteor import MeteorConfig
 from chainrule.judge.significance import differences
 from chainrule.judge.texts import Rewritten, rewritten
-from chainrule.tasks.translate import SOURCE, TARGET, scored
+from chainrule.tasks.translate import scored
 from chainrule.use.against import PairedEvaluation
 from chainrule.use.evaluate import Evaluation
 from chainrule.use.translate import Translator
@@ -71,11 +72,12 @@ def _translated(
     translator = Translator.of(bundle, {name: one for name, one in rest.items() if name not in reading})
     given = {role: column for role, column in (columns or {}).items() if column}
     named = {} if isinstance(data, Mapping) else {**bundle.card.get("columns", {}), **given}
-    roles = [Role(name, named.get(name)) for name in (SOURCE, TARGET)]
+    roles = [replace(role, column=named.get(role.name)) for role in bundle.task.roles()]
     blocks = read_columns(data, bundle.codecs, roles=roles, options=reading).whole()
     figures = scored(bundle.model, encoded_part(bundle.codecs, blocks)).figures()
     others = {name: figures[name] for name in ("perplexity", "bits_per_symbol")}
-    sources, targets = Texts.of(_all(blocks[SOURCE])), [one.decode() for one in _all(blocks[TARGET])]
+    sources = {role: Texts.of(_all(blocks[role])) for role in translator.reader.roles}
+    targets = [one.decode() for one in _all(blocks[TARGET])]
     said = [choices[0].text for choices in translator.choices(sources)]
     found = rewritten(said, [targets], others, meteor)
     return Evaluation(bundle.task.name, found, time.perf_counter() - began), found

@@ -13,15 +13,16 @@ from chainrule.config import Config, option, parted
 from chainrule.decode.config import Constraints, GenerationConfig
 from chainrule.errors import ModelError
 from chainrule.models.base import LanguageModel
-from chainrule.symbols import BOS, PAD
+from chainrule.symbols import BOS
 from chainrule.use.generate import settings
 from chainrule.use.score import opened
-from chainrule.use.text import encodable, shown, typed_texts
+from chainrule.use.source_inputs import SourceReader, Sources, blank, only
+from chainrule.use.text import shown
 
 if TYPE_CHECKING:
     from chainrule.bundle import Bundle
-    from chainrule.codecs.base import Texts
-    from chainrule.data.numbered import Numbered
+    from chainrule.codecs.base import Codec
+    from chainrule.data.encoder_inputs import EncoderInputs
     from chainrule.data.sources import Given
 
 ROWS = 64  # sources translated side by side
@@ -116,35 +117,48 @@ class Translator:
 
     @property
     def role(self) -> str:
-        """Whose sequences are translated."""
-        return str(self.bundle.task.source)
+        """Whose sequences are translated, the first one of several."""
+        return self.reader.roles[0]
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Where sources stood in the table that was learnt from."""
+        known = self.bundle.card.get("columns", {})
+        return {role: known[role] for role in self.reader.roles if known.get(role)}
 
     @property
     def column(self) -> str | None:
-        """Where they stood in the table that was learnt from."""
-        found: str | None = self.bundle.card.get("columns", {}).get(self.role)
-        return found
+        """That of the only one."""
+        return self.columns.get(self.role)
 
-    def choices(self, texts: Texts) -> list[tuple[Choice, ...]]:
-        """Of every text, in order; those of similar length are translated together."""
-        ids = self.bundle.codecs[self.role].encode(texts).ids
-        starts = np.flatnonzero(ids == BOS)
-        sources = np.split(ids, starts[1:]) if len(starts) else []
-        order = sorted(range(len(sources)), key=lambda row: -len(sources[row]))
+    @property
+    def given(self) -> dict[str, Codec]:
+        """How each is read."""
+        return {role: self.bundle.codecs[role] for role in self.reader.roles}
+
+    @property
+    def reader(self) -> SourceReader:
+        """How sources are read."""
+        return SourceReader(self.bundle)
+
+    def choices(self, sources: Sources) -> list[tuple[Choice, ...]]:
+        """Of every row, in order; those of similar length are translated together."""
+        inputs = self.reader.inputs(sources)
+        order = sorted(range(len(inputs.lengths)), key=lambda row: -inputs.lengths[row])
         found: dict[int, tuple[Choice, ...]] = {}
         for first in range(0, len(order), ROWS):
             some = order[first : first + ROWS]
-            written = self._written([sources[row][1:] for row in some])  # with EOS, without BOS
-            found |= dict(zip(some, written, strict=True))
-        return [found[row] for row in range(len(sources))]
+            found |= dict(zip(some, self._written(inputs, np.array(some)), strict=True))
+        return [found[row] for row in range(len(order))]
 
-    def _written(self, sources: Sequence[np.ndarray]) -> list[tuple[Choice, ...]]:
-        model, prompts = self.bundle.model, [[BOS]] * len(sources)
+    def _written(self, inputs: EncoderInputs, rows: np.ndarray) -> list[tuple[Choice, ...]]:
+        model, prompts = self.bundle.model, [[BOS]] * len(rows)
         count = 1 if self.config.beam else self.config.count
         codec, longest = self.bundle.codec, self.config.length
         never = () if self.config.unknown else codec.unwritten
-        limits = self.lengths.constraints([len(one) - 1 for one in sources], count, longest, never)
-        given = padded(sources, model.device)
+        sizes = inputs.lengths[rows].tolist() if self.reader.measured else [longest] * len(rows)
+        limits = self.lengths.constraints(sizes, count, longest, never)
+        given = self.reader.tensors(inputs, rows)
         if self.config.beam is None:
             return self._drawn(model, prompts, limits, given)
         return self._found(model, prompts, limits, given)
@@ -177,58 +191,54 @@ class Translator:
     def _text(self, ids: Sequence[int]) -> str:
         return shown(self.bundle.codec, ids).strip()
 
-    def rows(self, rows: Numbered) -> Iterator[Translation]:
-        """One translation for each row, blank ones included."""
-        found = iter(self.choices(rows.filled))
-        names = rows.ids or (None,) * len(rows.texts)
-        each = zip(rows.texts, np.asarray(rows.blank).tolist(), names, strict=True)
-        for row, (text, blank, name) in enumerate(each, rows.first):
-            said = text.decode("utf-8", "backslashreplace")
-            yield Translation(said, () if blank else next(found), row, name)
-
-
-def padded(sources: Sequence[np.ndarray], device: Any) -> Any:
-    """Sources as one tensor (B, S), PAD on the right."""
-    import torch
-
-    found = torch.full((len(sources), max(map(len, sources))), PAD, dtype=torch.long)
-    for row, ids in enumerate(sources):
-        found[row, : len(ids)] = torch.from_numpy(np.asarray(ids, np.int64))
-    return found.to(device)
+    def rows(
+        self, sources: Sources, first: int = 1, ids: Sequence[str] | None = None
+    ) -> Iterator[Translation]:
+        """One translation for each row, those included that lack a source."""
+        lacking = blank(sources)
+        found = iter(self.choices(only(sources, ~lacking)))
+        names = ids or (None,) * len(lacking)
+        each = zip(zip(*sources.values(), strict=True), lacking.tolist(), names, strict=True)
+        for row, (texts, none, name) in enumerate(each, first):
+            said = b"\t".join(texts).decode("utf-8", "backslashreplace")
+            yield Translation(said, () if none else next(found), row, name)
 
 
 def translate(
-    bundle: Bundle, texts: Iterable[str], config: GenerationConfig | None = None, **options: Any
+    bundle: Bundle, sources: Iterable[Any], config: GenerationConfig | None = None, **options: Any
 ) -> list[Translation]:
-    """One translation for each text, in order."""
-    from chainrule.data.numbered import parts
-
+    """One translation for each source, in order."""
     translator = Translator.of(bundle, options, config)
-    given = typed_texts(bundle.codecs[translator.role], texts)
-    return [one for rows in parts(given, None, 1) for one in translator.rows(rows)]
+    given = translator.reader.typed(sources)
+    return list(translator.rows(given))
 
 
 def translate_each(
     translator: Translator, source: Given, *, id: str | None = None, **reading: Any
 ) -> Iterator[Translation]:
     """One translation for each row of data of any size, in order, as they are read; blank rows have one, too."""
+    from chainrule.data.dataset import read_sources
     from chainrule.data.numbered import numbered
 
+    if not translator.reader.plain:
+        first = 1
+        for rows, names in read_sources(source, translator.given, translator.columns, id, reading):
+            yield from translator.rows(rows.columns, first, names)
+            first += len(rows)
+        return
     codec, column = translator.bundle.codecs[translator.role], translator.column
     found = opened(codec, {}, source, reading)
     if found.table and column and "column" not in reading:
         found = opened(codec, {"column": column}, source, reading)
-    for rows in numbered(found, id):
-        yield from translator.rows(rows)
+    for part in numbered(found, id):
+        yield from translator.rows({translator.role: part.texts}, part.first, part.ids)
 
 
 def translate_lines(translator: Translator, stream: BinaryIO) -> Iterator[Translation]:
     """One translation for each line of a stream as soon as it comes."""
     from chainrule.data.arriving import arriving
-    from chainrule.data.numbered import parts
 
     first = 1
     for lines in arriving(stream):
-        for rows in parts(encodable(lines), None, first):
-            yield from translator.rows(rows)
+        yield from translator.rows(translator.reader.lines(lines), first)
         first += len(lines)

@@ -100,6 +100,11 @@ class WordVectors(ArrayLearner):
         self.config, self.notes = config, notes
         self.table = arrays["vectors"]  # (V, D), zeros for special ids
         self.buckets = arrays.get("buckets")  # (buckets, D), the n-grams' part of words
+        odd = next((name for name, one in arrays.items() if one.dtype != np.float32), None)
+        if odd is not None:
+            raise ModelError(
+                f"The array {odd!r} is of {arrays[odd].dtype} and not of float32: it is damaged."
+            )
         if self.table.shape != (config.vocab_size, config.width):
             raise ModelError(
                 f"The array 'vectors' has the shape {self.table.shape}, and the config says "

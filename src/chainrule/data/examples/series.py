@@ -1,62 +1,28 @@
-"""Tiny data to try things with, one kind each, made by a few lines of code: the same on every machine.
-
-Each has something to find: weather has seasons, visitors have habits, genes have a period and a signal before them,
-temperatures have days, and a hand that stirs has a direction. `text` is the documentation that ships inside every
-Python, so it is that of your version.
-"""
+"""Series of events and measurements, and text: each line is made by rules that a model can find."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from random import Random
 
-from chainrule.errors import ConfigError, suggest
+from chainrule.data.examples.chance import drawn, noise
 
-SEED = 1
 DAYS, HOURS = 7305, 4800  # of weather, twenty years; of temperature, two hundred days
 USERS, GENES = 300, 600
 SESSIONS, LONGEST = 400, 32  # of sensors, and moments of a session
 
-EXAMPLES: Mapping[str, str] = {
-    "weather": "one state a day for twenty years: sun, cloud, rain or snow (CSV: date, state)",
-    "visits": "pages that visitors of a shop looked at (CSV: user, time, page)",
-    "dna": "stretches of DNA, one a line, with a signal, a start and a period of three (letters)",
-    "numbers": "temperature of every hour for two hundred days (CSV: time, value)",
-    "sensors": "a sensor on a hand that stirs, 20 times a second (CSV: session, time, x, y, z, motion, turns)",
-    "text": "paragraphs of Python's own documentation, one a line (text)",
-}
-# How the commands that read data are told what is in the file.
-OPTIONS: Mapping[str, tuple[str, ...]] = {
-    "weather": ("--column", "state"),
-    "visits": ("--column", "page", "--group", "user", "--sort", "time"),
-    "dna": (),
-    "numbers": ("--column", "value"),
-    "sensors": ("--column", "x,y,z", "--group", "session", "--sort", "time"),
-    "text": (),
-}
-# What is to be predicted, where it is not what comes next.
-LABELS: Mapping[str, str] = {"sensors": "motion"}
 
-
-def example(name: str) -> tuple[str, str]:
-    """The file name and the content of an example."""
-    if name not in EXAMPLES:
-        raise ConfigError(f"There is no example {name!r}. {suggest(name, EXAMPLES)}")
-    file, lines = _MAKERS[name]
-    return file, "".join(f"{line}\n" for line in lines(Random(SEED)))
-
-
-def _weather(random: Random) -> Iterator[str]:
+def weather(random: Random) -> Iterator[str]:
     """Tomorrow depends on today and on the time of the year."""
     yield "date,state"
     state = "cloud"
     for day in range(DAYS):
         date = datetime(2000, 1, 1) + timedelta(day)
         yield f"{date:%Y-%m-%d},{state}"
-        state = _drawn(random, _tomorrow(state, math.cos(2 * math.pi * (day - 15) / 365.25)))
+        state = drawn(random, _tomorrow(state, math.cos(2 * math.pi * (day - 15) / 365.25)))
 
 
 def _tomorrow(state: str, winter: float) -> dict[str, float]:
@@ -92,7 +58,7 @@ BUYING: Mapping[str, Mapping[str, float]] = {
 }
 
 
-def _visits(random: Random) -> Iterator[str]:
+def visits(random: Random) -> Iterator[str]:
     """Rows in the order of time, as a server writes them: visitors are mixed up until they are grouped."""
     yield "user,time,page"
     rows = [row for user in range(USERS) for row in _visit(random, f"u{user:03}")]
@@ -109,7 +75,7 @@ def _visit(random: Random, user: str) -> Iterator[tuple[datetime, str, str]]:
         while page != "leave":
             yield time, user, page
             time += timedelta(seconds=5 + int(random.random() * 115))
-            page = _drawn(random, habit[page])
+            page = drawn(random, habit[page])
 
 
 SIGNAL, START, STOPS = "TATAAT", "ATG", ("TAA", "TAG", "TGA")
@@ -117,7 +83,7 @@ SIGNAL, START, STOPS = "TATAAT", "ATG", ("TAA", "TAG", "TGA")
 CODON = ((3, 2, 4, 1), (3, 2, 1, 3), (1, 4, 3, 2))
 
 
-def _dna(random: Random) -> Iterator[str]:
+def dna(random: Random) -> Iterator[str]:
     """Random letters, a signal, a few letters more, then codons from the start to the stop."""
     for _ in range(GENES):
         before = _letters(random, 20 + int(random.random() * 30))
@@ -134,23 +100,23 @@ def _letters(random: Random, count: int) -> str:
 def _codon(random: Random) -> str:
     """Three letters that do not mean stop."""
     while True:
-        found = "".join(_drawn(random, dict(zip("ACGT", shares, strict=True))) for shares in CODON)
+        found = "".join(drawn(random, dict(zip("ACGT", shares, strict=True))) for shares in CODON)
         if found not in STOPS:
             return found
 
 
-def _numbers(random: Random) -> Iterator[str]:
+def numbers(random: Random) -> Iterator[str]:
     """The sun of the day, warm and cold weeks, and a little noise."""
     yield "time,value"
     drift = 0.0
     for hour in range(HOURS):
         time = datetime(2024, 4, 1) + timedelta(hours=hour)
         day = -5 * math.cos(2 * math.pi * (hour - 3) / 24)
-        drift = 0.98 * drift + _noise(random, 0.5)
-        yield f"{time:%Y-%m-%dT%H:%M},{14 + day + drift + _noise(random, 0.4):.1f}"
+        drift = 0.98 * drift + noise(random, 0.5)
+        yield f"{time:%Y-%m-%dT%H:%M},{14 + day + drift + noise(random, 0.4):.1f}"
 
 
-def _sensors(random: Random) -> Iterator[str]:
+def sensors(random: Random) -> Iterator[str]:
     """Circles to the left or right, faster and faster or slower and slower: every single moment looks the same."""
     yield "session,time,x,y,z,motion,turns"
     for session in range(SESSIONS):
@@ -162,17 +128,12 @@ def _sensors(random: Random) -> Iterator[str]:
             part = at / count if faster else 1 - at / count
             angle = 2 * math.pi * (phase + (way if faster else -way) * turns * (part + part**2) / 2)
             x, y, z = math.cos(angle), math.sin(angle), 9.8
-            cells = [f"{one + _noise(random, 0.2):.2f}" for one in (x, y, z)]
+            cells = [f"{one + noise(random, 0.2):.2f}" for one in (x, y, z)]
             cells[2] = "" if random.random() < 0.02 else cells[2]
             yield f"{session:03},{at / 20:.2f},{','.join(cells)},{motion},{turns:.2f}"
 
 
-def _noise(random: Random, deviation: float) -> float:
-    """About normal: a sum of twelve even numbers has the deviation 1."""
-    return deviation * (sum(random.random() for _ in range(12)) - 6)
-
-
-def _text(random: Random) -> Iterator[str]:
+def text(random: Random) -> Iterator[str]:
     """Paragraphs of whole sentences, without markup and code."""
     from pydoc_data.topics import topics
 
@@ -192,24 +153,3 @@ _WORDS = 8  # a paragraph has at least so many
 def _paragraph(block: str) -> str:
     """A block on one line, without marks."""
     return _PARTED.sub("-", _MARKUP.sub("", " ".join(block.split())))
-
-
-def _drawn(random: Random, weights: Mapping[str, float]) -> str:
-    """A name, as often as its weight says."""
-    left = random.random() * sum(weights.values())
-    names: Sequence[str] = list(weights)
-    for name in names:
-        left -= weights[name]
-        if left < 0:
-            return name
-    return names[-1]
-
-
-_MAKERS: Mapping[str, tuple[str, Callable[[Random], Iterator[str]]]] = {
-    "weather": ("weather.csv", _weather),
-    "visits": ("visits.csv", _visits),
-    "dna": ("dna.txt", _dna),
-    "numbers": ("numbers.csv", _numbers),
-    "sensors": ("sensors.csv", _sensors),
-    "text": ("text.txt", _text),
-}

@@ -1,0 +1,66 @@
+/* Attention: all heads small, one head large, and where each symbol looks. */
+DRAWERS.attention = (data, root) => {
+  data.models.forEach((model, at) => {
+    model.grids.forEach((grid, place) => {
+      const title = element("h2", {}, data.models.length * model.grids.length > 1 ? `${data.names[at]}: ${grid.name}` : grid.name);
+      root.append(element("section", {}, title, heads(grid, model.losses[place], data)));
+    });
+  });
+};
+
+function heads(grid, losses, data) {
+  const [layers, count] = grid.weights.shape, large = element("div");
+  const buttons = [];
+  const choose = (layer, head) => {
+    buttons.forEach((one, at) => one.setAttribute("aria-pressed", at === layer * count + head));
+    large.replaceChildren(head_of(grid, layer, head));
+  };
+  for (let layer = 0; layer < layers; layer += 1) {
+    for (let head = 0; head < count; head += 1) {
+      const flat = grid.flat.at(layer, head), cost = losses && losses.at(layer, head);
+      const told = `flat ${(100 * flat).toFixed(0)} %${losses ? `, without it ${cost >= 0 ? "+" : "\u2212"}${Math.abs(cost).toFixed(3)} bits` : ""}`;
+      buttons.push(element("button", { type: "button", title: told, data: { head: `${layer + 1}.${head + 1}` }, on: { click: () => choose(layer, head) } },
+        thumbnail(grid.weights.at(layer, head)), `${layer + 1}.${head + 1}  ${told}`));
+    }
+  }
+  choose(Math.min(data.layer, layers - 1), Math.min(data.head, count - 1));
+  return element("div", {}, element("div", { class: "heads" }, buttons), large);
+}
+
+/* One head: a heat map, and the text coloured by where a symbol looks. */
+function head_of(grid, layer, head) {
+  const weights = grid.weights.at(layer, head), [rows, columns] = weights.shape;
+  const size = Math.max(1, Math.min(22, Math.floor(640 / Math.max(rows, columns))));
+  const canvas = heat(weights);
+  canvas.style.width = `${columns * size}px`;
+  canvas.style.height = `${rows * size}px`;
+  const readout = element("p", { class: "readout note", aria_live: "polite" });
+  let keys;
+  const look = (query) => keys.forEach((cell, at) => { cell.style.background = shade("cool", weights.at(query, at)); });
+  const queries = line(grid.queries, true, () => "", (at) => described(grid, weights, at));
+  const below = line(grid.keys, true, () => "", (at) => grid.keys[at]);
+  keys = below.cells;
+  queries.cells.forEach((cell, at) => {
+    cell.addEventListener("pointerenter", () => look(at));
+    cell.addEventListener("focus", () => look(at));
+  });
+  canvas.addEventListener("pointermove", (event) => {
+    const box = canvas.getBoundingClientRect();
+    const row = Math.min(rows - 1, Math.max(0, Math.floor((event.clientY - box.top) / box.height * rows)));
+    const column = Math.min(columns - 1, Math.max(0, Math.floor((event.clientX - box.left) / box.width * columns)));
+    readout.textContent = `${grid.queries[row]} \u2192 ${grid.keys[column]}: ${percent(weights.at(row, column))}`;
+    look(row);
+  });
+  look(rows - 1);
+  return element("div", {},
+    element("h2", {}, `layer ${layer + 1}, head ${head + 1}`),
+    element("div", { class: "scroll" }, element("div", { class: "grid" }, canvas)), readout,
+    element("p", { class: "axis" }, "point at a symbol:"), queries.root,
+    element("p", { class: "axis" }, "it looks at:"), below.root);
+}
+
+function described(grid, weights, query) {
+  const shares = weights.at(query).list();
+  const order = shares.map((_, at) => at).sort((one, other) => shares[other] - shares[one]).slice(0, 3);
+  return `${grid.queries[query]} looks at ${order.map((at) => `${grid.keys[at]} ${(100 * shares[at]).toFixed(0)} %`).join(", ")}`;
+}

@@ -1,0 +1,63 @@
+"""Scenes as PNG, by Pillow (extra `images`)."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from typing import Any
+
+from chainrule.errors import ConfigError
+from chainrule.views.scene import PAPER, Box, Part, Scene, Stroke
+
+FINE = 2  # pixels for each unit of a scene
+MOST = 100_000_000  # pixels of a picture
+ANCHORS = {"start": "ls", "middle": "ms", "end": "rs"}
+
+
+def png(scene: Scene) -> bytes:
+    """The scene drawn with two pixels for each unit, fewer if it would become too large."""
+    try:
+        from PIL import Image, ImageDraw
+    except ImportError as error:
+        raise ConfigError(
+            "PNG needs Pillow: pip install 'chainrule[images]'. Or save it as .svg or .html."
+        ) from error
+    fine = min(FINE, (MOST / max(1.0, scene.width * scene.height)) ** 0.5)
+    size = max(1, round(scene.width * fine)), max(1, round(scene.height * fine))
+    image = Image.new("RGB", size, PAPER)
+    drawing = ImageDraw.Draw(image)
+    for part in scene.parts:
+        _draw(image, drawing, part, fine)
+    found = BytesIO()
+    image.save(found, "PNG", optimize=True)
+    return found.getvalue()
+
+
+def _draw(image: Any, drawing: Any, part: Part, fine: float) -> None:
+    if isinstance(part, Box):
+        corner = (part.x * fine, part.y * fine)
+        end = (
+            max(corner[0], (part.x + part.width) * fine - 1),
+            max(corner[1], (part.y + part.height) * fine - 1),
+        )
+        drawing.rectangle([corner, end], fill=part.fill)
+    elif isinstance(part, Stroke):
+        points = [(x * fine, y * fine) for x, y in part.points]
+        drawing.line(points, fill=part.colour, width=max(1, round(part.width * fine)), joint="curve")
+    else:
+        _write(image, drawing, part, fine)
+
+
+def _write(image: Any, drawing: Any, part: Any, fine: float) -> None:
+    from PIL import Image, ImageDraw, ImageFont
+
+    font = ImageFont.load_default(part.size * fine)
+    place = part.x * fine, part.y * fine
+    if not part.upright:
+        drawing.text(place, part.text, fill=part.fill, font=font, anchor=ANCHORS[part.anchor])
+        return
+    right, bottom = (round(one) for one in font.getbbox(part.text)[2:])
+    layer = Image.new("L", (max(1, right), max(1, bottom)), 0)
+    ImageDraw.Draw(layer).text((0, 0), part.text, fill=255, font=font)
+    turned = layer.rotate(90, expand=True)
+    before = {"start": turned.height, "middle": turned.height // 2, "end": 0}[part.anchor]
+    image.paste(part.fill, (round(place[0] - bottom), round(place[1] - before)), turned)

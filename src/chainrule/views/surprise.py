@@ -1,0 +1,102 @@
+"""The view `surprise`: bits for each symbol of a text, of one model or of several side by side, and who wins where."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from chainrule.use.score import TextScore, score
+from chainrule.views.kinds import Kind, register
+from chainrule.views.scene import HEAT, INK, QUIET, Box, Part, Scene, Words, breadth, cut, mixed
+from chainrule.views.text import check_shared, named, visible, written
+from chainrule.views.view import View
+
+if TYPE_CHECKING:
+    from chainrule.bundle import Bundle
+
+CEILING = 12.0  # bits of the darkest ground
+WIDE, LINE, GAP = 900.0, 22.0, 12.0
+CLEAR = 1.0  # bits by which a symbol is clearly won
+TOLD = 5  # symbols that words name
+
+
+@register("surprise")
+@dataclass(frozen=True, kw_only=True)
+class Surprise(Kind):
+    """-log2 p(x_t | x_<t) of each symbol, and what the family tells of it: the order an n-gram used, a mix's shares."""
+
+    def look(self, bundles: tuple[Bundle, ...], text: str) -> View:
+        check_shared(bundles)
+        found = [score(bundle, written(text)) for bundle in bundles]
+        bits = np.array([[one.bits for one in scored.tokens] for scored in found])  # (M, T)
+        data: dict[str, Any] = {
+            "models": named(bundles),
+            "symbols": [visible(one.shown or one.token) for one in found[0].tokens],
+            "spaced": all(" " not in (one.shown or one.token) for one in found[0].tokens),
+            "bits": bits,
+            "facts": [[dict(one.facts) for one in scored.tokens] for scored in found],
+        }
+        title = f"surprise of {cut(text, 60)!r}"
+        return View("surprise", data, {"title": title, "text": text, "notes": compared(data, found)})
+
+    @staticmethod
+    def scene(view: View) -> Scene:
+        parts: list[Part] = []
+        y = 24.0
+        for name, bits in zip(view["models"], view["bits"], strict=True):
+            total = f"{name}: {bits.mean():.2f} bits per symbol"
+            parts.append(Words(16, y, total, QUIET))
+            y = _line(parts, view["symbols"], bits, y + 12) + 2 * GAP
+        for note in view.notes:
+            parts.append(Words(16, y + GAP, cut(note, 110), QUIET, 12))
+            y += LINE
+        return Scene(WIDE, y + GAP, parts, view.title)
+
+    @staticmethod
+    def words(view: View) -> str:
+        wide = [max(len(symbol), 6) for symbol in view["symbols"]]
+        rows = [" ".join(symbol.rjust(size) for symbol, size in zip(view["symbols"], wide, strict=True))]
+        for name, bits in zip(view["models"], view["bits"], strict=True):
+            cells = [f"{value:.2f}".rjust(size) for value, size in zip(bits.tolist(), wide, strict=True)]
+            rows.append(f"{' '.join(cells)}  {name}: {bits.mean():.3f} bits per symbol")
+        return "\n".join([*rows, *view.notes])
+
+
+def _line(parts: list[Part], symbols: Sequence[str], bits: np.ndarray, y: float) -> float:
+    """Symbols on grounds as dark as they are surprising, in as many lines as they need; where the last one ends."""
+    x = 16.0
+    for symbol, value in zip(symbols, bits.tolist(), strict=True):
+        width = breadth(symbol, 14) + 8
+        if x + width > WIDE - 16:
+            x, y = 16.0, y + LINE
+        ground = mixed(HEAT, 0.85 * min(1.0, value / CEILING))
+        parts += [Box(x, y, width - 1, LINE - 3, ground, f"{symbol}: {value:.2f} bits")]
+        parts += [Words(x + 4, y + 14, symbol, INK, 14)]
+        x += width
+    return y + LINE
+
+
+def compared(data: dict[str, Any], found: Sequence[TextScore]) -> list[str]:
+    """Who wins where, in words."""
+    if len(found) != 2:
+        return []
+    first, second = data["models"]
+    ahead = data["bits"][1] - data["bits"][0]  # (T,) bits that the first model saves
+    better, total = (first, ahead.sum()) if ahead.sum() >= 0 else (second, -ahead.sum())
+    return [
+        f"{better} needs {total:.1f} bits less for this text.",
+        *_won(first, data["symbols"], ahead),
+        *_won(second, data["symbols"], -ahead),
+    ]
+
+
+def _won(name: str, symbols: Sequence[str], ahead: np.ndarray) -> list[str]:
+    """The symbols that a model predicts clearly better."""
+    order = [at for at in np.argsort(-ahead, kind="stable").tolist() if ahead[at] >= CLEAR]
+    if not order:
+        return []
+    most = ", ".join(f"{symbols[at]} ({ahead[at]:.1f})" for at in order[:TOLD])
+    return [f"{name} is clearly better at {len(order)} of {len(symbols)} symbols, most at {most} bits."]

@@ -1,0 +1,47 @@
+"""Symbols as they are shown, and models as they are called, in every view."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from chainrule.errors import ConfigError
+
+if TYPE_CHECKING:
+    from chainrule.bundle import Bundle
+
+SHARED = (
+    "These models have different vocabularies, so their symbols cannot stand side by side. Fit one of them with "
+    "--codec-from the other."
+)
+
+
+def named(bundles: Sequence[Bundle]) -> list[str]:
+    """What models are called: their family and what tells them apart."""
+    names = [f"{bundle.body.family}, {bundle.parameters:,} weights" for bundle in bundles]
+    return [name if names.count(name) == 1 else f"{name} ({at})" for at, name in enumerate(names, 1)]
+
+
+def check_shared(bundles: Sequence[Bundle]) -> None:
+    """Refuse models that do not know the same symbols."""
+    if len({bundle.codec.fingerprint() for bundle in bundles}) > 1:
+        raise ConfigError(SHARED)
+
+
+def symbols(bundle: Bundle, ids: Iterable[int] | np.ndarray) -> list[str]:
+    """Ids as people read them."""
+    return [visible(token) for token in bundle.codec.tokens(np.asarray(list(ids), np.int32))]
+
+
+def visible(token: str) -> str:
+    """A symbol as it can be shown in a cell: blanks and control characters have signs."""
+    return token if token.isprintable() and token.strip() else repr(token)[1:-1].replace(" ", "␣")
+
+
+def written(text: str) -> str:
+    """A text, if there is one to look at."""
+    if not text.strip():
+        raise ConfigError("There is no text to look at. Give one: chainrule look MODEL TEXT --view …")
+    return text

@@ -1,0 +1,136 @@
+"""Views that follow gradients, each against a computation of its own."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import chainrule as cr
+from views.seen import gpt, small
+
+TEXT = "what is the weather today"
+
+
+def unrolled_rnn(lm: cr.Bundle) -> list[float]:
+    """Norms of dL_T/dh_t of a plain network of one layer, from the last step back, by the product of Jacobians."""
+    body, tokens = lm.body, torch.tensor([[*lm.prompt_ids(TEXT), 2]])
+    cell = body.layers.layers[0].cell  # type: ignore[attr-defined]
+    with torch.no_grad():
+        hidden, states = torch.zeros(1, cell.width), []
+        for vector in body.vectors(tokens[:, :-1])[0]:  # type: ignore[attr-defined]
+            hidden = torch.tanh(vector @ cell.input_weight.T + hidden @ cell.hidden_weight.T + cell.bias)
+            states.append(hidden)
+    last = states[-1].clone().requires_grad_()
+    loss = torch.nn.functional.cross_entropy(lm.model.logits(last[:, None])[:, 0], tokens[:, -1])
+    [gradient] = torch.autograd.grad(loss, [last])
+    norms = [float(gradient.norm())]
+    for state in reversed(states[1:]):
+        gradient = (gradient * (1 - state**2)) @ cell.hidden_weight.detach()
+        norms.append(float(gradient.norm()))
+    return norms
+
+
+def test_the_gradient_through_time_is_the_product_of_jacobians() -> None:
+    lm = small("rnn", layers=1, width=8)
+    [model] = cr.look(lm, TEXT, view="gradient", untrained=False)["models"]
+    np.testing.assert_allclose(model["norms"]["hidden 1"], np.log10(unrolled_rnn(lm)), rtol=1e-4)
+
+
+def test_a_contraction_vanishes_and_a_large_matrix_of_relus_explodes() -> None:
+    def slope(scale: float, activation: str) -> float:
+        lm = small("rnn", layers=1, width=8, activation=activation)
+        weight = lm.body.layers.layers[0].cell.hidden_weight  # type: ignore[attr-defined]
+        with torch.no_grad():
+            weight.copy_(scale * torch.eye(8))
+        [model] = cr.look(lm, TEXT, view="gradient", untrained=False)["models"]
+        assert model["radius"]["layer 1"] == pytest.approx(scale)
+        return float(model["norms"]["hidden 1"][-1] - model["norms"]["hidden 1"][0])
+
+    assert slope(0.2, "tanh") < -2
+    assert slope(0.2, "sigmoid") < slope(0.2, "tanh")
+    assert slope(4.0, "relu") > 2
+
+
+def test_an_untrained_twin_stands_beside_and_lstms_have_cells() -> None:
+    view = cr.look(small("lstm", layers=2, width=8, seed=3), TEXT, view="gradient")
+    assert [model["name"].endswith("before training") for model in view["models"]] == [False, True]
+    assert list(view["models"][0]["norms"]) == ["hidden 1", "cell 1", "hidden 2", "cell 2"]
+
+
+def test_a_step_moves_the_loss_no_further_than_its_bound() -> None:
+    for lr in (0.01, 0.5):
+        [model] = cr.look(small("gru", layers=1, width=8), TEXT, view="gradient", untrained=False, lr=lr)[
+            "models"
+        ]
+        step = model["step"]
+        assert 0 < step["moved"] <= step["bound"] * 1.001
+        assert step["after"] < step["before"]
+
+
+def test_a_family_without_recurrence_says_which_have_one() -> None:
+    with pytest.raises(cr.ChainruleError, match="lstm"):
+        cr.look(gpt(), TEXT, view="gradient")
+
+
+@pytest.mark.parametrize("lm", [gpt(), small("lstm", layers=1, width=8)], ids=["gpt", "lstm"])
+def test_integrated_gradients_add_up_to_the_difference_of_outputs(lm: cr.Bundle) -> None:
+    [model] = cr.look(lm, TEXT, view="saliency", points=200, target="time", contrast="fine")["models"]
+    assert model["attributions"].sum() == pytest.approx(model["output"] - model["baseline"], abs=2e-3)
+    chances = lm.next(TEXT).probabilities
+    known = {token: at for at, token in enumerate(lm.codec.tokens(range(lm.codec.size)))}
+    assert model["output"] == pytest.approx(
+        math.log(chances[known["time"]] / chances[known["fine"]]), abs=1e-4
+    )
+
+
+def test_gradient_times_input_is_exact_where_the_model_is_linear() -> None:
+    lm = small("rnn", layers=1, width=8, activation="relu")
+    cell = lm.body.layers.layers[0].cell  # type: ignore[attr-defined]
+    with torch.no_grad():  # far above zero a ReLU is linear, and logits are compared
+        cell.bias.fill_(100.0)
+        cell.hidden_weight.zero_()
+    [model] = cr.look(lm, TEXT, view="saliency", method="gradient-x-input", target="time", contrast="fine")[
+        "models"
+    ]
+    assert model["attributions"].sum() == pytest.approx(model["output"] - model["baseline"], abs=1e-3)
+    np.testing.assert_allclose(model["attributions"][:-1], 0.0, atol=1e-6)  # nothing is remembered
+
+
+def test_leaving_a_symbol_out_costs_what_an_unknown_one_in_its_place_does() -> None:
+    lm = gpt()
+    [model] = cr.look(lm, TEXT, view="saliency", method="leave-one-out", target="time")["models"]
+    known = {token: at for at, token in enumerate(lm.codec.tokens(range(lm.codec.size)))}
+    before, after = (
+        math.log(lm.next(text).probabilities[known["time"]])
+        for text in (TEXT, TEXT.replace("weather", "zebra"))
+    )
+    assert model["attributions"][4] == pytest.approx(before - after, abs=1e-4)
+
+
+def test_a_wrong_target_is_answered_with_the_nearest() -> None:
+    with pytest.raises(cr.ChainruleError, match="weather"):
+        cr.look(gpt(), TEXT, view="saliency", target="weathr")
+
+
+def test_the_last_layer_predicts_what_the_model_does() -> None:
+    lm = gpt()
+    [model] = cr.look(lm, TEXT, view="layers", best=3)["models"]
+    wanted = [symbol.probability for symbol in lm.next(TEXT, 3)]
+    np.testing.assert_allclose(model["probabilities"][-1, -2], wanted, rtol=1e-4)  # before </s>
+    scored = [-symbol.bits for symbol in lm.score(TEXT).tokens]
+    np.testing.assert_allclose(np.log2(model["actual"][-1, :-1]), scored, rtol=1e-3)
+
+
+def test_an_earlier_layer_is_read_as_if_the_later_ones_added_nothing() -> None:
+    lm = gpt()
+    [model] = cr.look(lm, TEXT, view="layers")["models"]
+    upper = lm.body.blocks.all[1]  # type: ignore[attr-defined]
+    with torch.no_grad():
+        for linear in upper.last_linears:
+            linear.weight.zero_()
+            linear.bias.zero_()
+    [without] = cr.look(lm, TEXT, view="layers")["models"]
+    np.testing.assert_allclose(model["probabilities"][0], without["probabilities"][1], rtol=1e-4)

@@ -1,0 +1,139 @@
+"""Filters, mixing weights, vectors and losses: the numbers of these views."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import chainrule as cr
+from fitted import LINES, fitted
+from views.seen import gpt, small
+
+ROWS = [f"{line} {at}" for at in range(10) for line in LINES]
+CSV = "text,label\n" + "\n".join(f"{line},{'yes' if 'weather' in line else 'no'}" for line in ROWS)
+
+
+@pytest.fixture(scope="module")
+def cnn(tmp_path_factory: pytest.TempPathFactory) -> cr.Bundle:
+    path = tmp_path_factory.mktemp("cnn") / "t.csv"
+    path.write_text(CSV)
+    return cr.fit(
+        str(path),
+        task="classify",
+        label="label",
+        model="cnn",
+        filters=6,
+        widths=(2, 3),
+        embedding=8,
+        epochs=2,
+    )
+
+
+def test_a_filter_fires_as_the_formula_says(cnn: cr.Bundle, tmp_path: Path) -> None:
+    (tmp_path / "corpus.txt").write_text("\n".join(LINES))
+    [model] = cr.look(cnn, view="filters", corpus=str(tmp_path / "corpus.txt"), best=2)["models"]
+    body, checked = cnn.body, 0
+    known = {token: at for at, token in enumerate(cnn.codec.tokens(range(cnn.codec.size)))}
+    for row in model["filters"]:
+        layer = body.layers[0]  # type: ignore[attr-defined]
+        weight = layer.weights[row["filter"] // 6][row["filter"] % 6]  # (width, E)
+        for ngram in row["ngrams"]:
+            if "·" in ngram["words"]:
+                continue
+            ids = torch.tensor([known[word] for word in ngram["words"]])
+            with torch.no_grad():
+                wanted = (weight * body.embedding(ids)).sum() + layer.bias[row["filter"]]  # type: ignore[attr-defined]
+            assert ngram["strength"] == pytest.approx(float(wanted), abs=1e-4)
+            checked += 1
+    assert checked >= 10
+    assert {len(row["ngrams"][0]["words"]) for row in model["filters"]} <= {2, 3}
+
+
+def test_a_filter_votes_for_the_label_whose_weight_is_largest(cnn: cr.Bundle) -> None:
+    [model] = cr.look(cnn, "what is the weather", view="filters")["models"]
+    weights = cnn.arrays()["head/output.weight"]
+    labels = cnn.codecs["label"].tokens(range(5, cnn.codecs["label"].size))
+    for row in model["filters"]:
+        assert row["label"] == labels[int(weights[:, row["filter"]].argmax())]
+
+
+def test_filters_with_a_word_are_found(cnn: cr.Bundle) -> None:
+    [model] = cr.look(cnn, "what is the weather", view="filters", find="weather")["models"]
+    assert model["filters"]
+    assert all(any("weather" in one["words"] for one in row["ngrams"]) for row in model["filters"])
+
+
+def test_a_family_without_filters_says_which_has_them() -> None:
+    with pytest.raises(cr.ChainruleError, match="cnn"):
+        cr.look(gpt(), "what", view="filters")
+
+
+def test_the_plane_of_pca_keeps_the_distances_of_a_plane() -> None:
+    from chainrule.views.vectors import projected
+
+    random = np.random.default_rng(0)
+    flat = random.normal(size=(9, 2))
+    turned, _ = np.linalg.qr(random.normal(size=(7, 7)))
+    points, told = projected(flat @ turned[:2], "pca", 0)
+
+    def distances(of: np.ndarray) -> np.ndarray:
+        return np.asarray(np.linalg.norm(of[:, None] - of[None], axis=-1))
+
+    np.testing.assert_allclose(distances(points), distances(flat), atol=1e-9)
+    assert "100%" in told
+
+
+def test_words_in_contexts_have_the_vectors_that_embed_gives() -> None:
+    lm = gpt()
+    texts = "what is the weather | the weather is fine"
+    [model] = cr.look(lm, texts, view="vectors", word="weather")["models"]
+    one, other = (
+        found.vectors[found.symbols.index("weather")] for found in lm.embed_symbols(texts.split(" | "))
+    )
+    cosine = one @ other / np.linalg.norm(one) / np.linalg.norm(other)
+    assert model["similarity"][0, 1] == pytest.approx(cosine, abs=1e-5)
+    with pytest.raises(cr.ChainruleError, match="two are needed"):
+        cr.look(lm, texts, view="vectors", word="today")
+
+
+def test_neighbours_and_analogies_are_those_of_the_vectors(tmp_path: Path) -> None:
+    path = tmp_path / "text.txt"
+    path.write_text("\n".join(LINES * 4))
+    wv = cr.fit(str(path), model="vectors", width=8, min_count=1, epochs=1)
+    [model] = cr.look(wv, "weather time", view="vectors", neighbours=2, analogy="what is the")["models"]
+    assert [one["word"] for one in model["neighbours"][0]] == [one.word for one in wv.similar("weather", 2)]
+    answer = wv.analogy("what", "is", "the", 1).answers[0].word
+    assert model["names"] == list(dict.fromkeys(["weather", "time", "what", "is", "the", answer]))
+    assert len(model["lines"]) == 4
+
+
+def test_the_shares_of_layers_are_the_softmax_of_their_weights() -> None:
+    elmo = small("elmo", width=8, letter_embedding=4, word_length=8, layers=2, softmax=False)
+    with torch.no_grad():
+        elmo.body.mix.weights.copy_(torch.tensor([0.0, 1.0, 2.0]))  # type: ignore[attr-defined]
+    [model] = cr.look(elmo, view="mixing")["models"]
+    np.testing.assert_allclose(model["shares"], torch.tensor([0.0, 1.0, 2.0]).softmax(0).numpy(), rtol=1e-6)
+    with pytest.raises(cr.ChainruleError, match="--from ELMO"):
+        cr.look(gpt(), view="mixing")
+
+
+def test_the_curves_of_training_are_the_history_and_those_of_a_run(tmp_path: Path) -> None:
+    path = tmp_path / "text.txt"
+    path.write_text("\n".join(LINES * 4))
+    lm = cr.fit(str(path), model="gru", width=8, tokens=2_000)
+    [model] = cr.look(lm, view="training")["models"]
+    assert model["steps"].tolist() == [row["step"] for row in lm.history]
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "metrics.jsonl").write_text(
+        '{"step": 1, "train": 3.0}\n{"step": 2, "train": 2.5, "lr": 0.1}\n'
+    )
+    [model] = cr.look(lm, view="training", run=str(tmp_path / "run"))["models"]
+    assert model["curves"]["train"].tolist() == [3.0, 2.5]
+    assert np.isnan(model["curves"]["lr"][0])
+    with pytest.raises(cr.ChainruleError, match="no loss curve"):
+        cr.look(fitted(), view="training")
+    with pytest.raises(cr.ChainruleError, match="no folder of a run"):
+        cr.look(lm, view="training", run=str(tmp_path / "none"))

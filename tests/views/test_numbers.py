@@ -1,0 +1,84 @@
+"""The numbers of views, each against a computation of its own."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import chainrule as cr
+from fitted import fitted
+from views.seen import gpt, small
+
+TEXT = "what is the weather"
+
+
+def test_next_is_the_softmax_of_the_last_symbol() -> None:
+    lm = gpt()
+    view = cr.look(lm, TEXT, view="next", best=4)
+    tokens = torch.tensor([lm.prompt_ids(TEXT)])
+    with lm.body.inference():
+        hidden, _ = lm.model.read(tokens, lm.body.start(1))
+        wanted = lm.model.logits(hidden)[0, -1].softmax(-1).sort(descending=True).values[:4]
+    np.testing.assert_allclose(view["probabilities"][0], wanted.numpy(), rtol=1e-5)
+    assert view["others"][0] == pytest.approx(1 - float(wanted.sum()), abs=1e-5)
+
+
+def test_next_shows_for_every_model_what_any_of_them_thinks_likely() -> None:
+    one, other = small("gpt", layers=1, width=8, heads=2, seed=1), small("lstm", layers=1, width=8, seed=2)
+    view = cr.look([one, other], TEXT, view="next", best=3)
+    assert view["probabilities"].shape[0] == 2
+    assert {*view["symbols"]} >= {
+        "(end)" if symbol.ends else symbol.token for lm in (one, other) for symbol in lm.next(TEXT, 3)
+    }
+
+
+def test_surprise_is_what_score_says_and_two_models_are_compared() -> None:
+    one, other = fitted(order=3), fitted(order=1)
+    view = cr.look([one, other], TEXT)
+    wanted = [[symbol.bits for symbol in lm.score(TEXT).tokens] for lm in (one, other)]
+    np.testing.assert_allclose(view["bits"], wanted)
+    saved = np.sum(wanted[1]) - np.sum(wanted[0])
+    assert any(f"needs {saved:.1f} bits less" in note for note in view.notes)
+    assert view["facts"][0][0].keys() == {"order"}
+
+
+def attention_by_hand(lm: cr.Bundle) -> np.ndarray:
+    """Of the lowest layer, from its weights: softmax(Q K' / sqrt(d)) under a causal mask (H, T, T)."""
+    body = lm.body
+    tokens = torch.tensor([[*lm.prompt_ids(TEXT), 2]])  # BOS … EOS
+    with torch.no_grad():
+        block = body.blocks.all[0]  # type: ignore[attr-defined]
+        vectors = body.positions(body.vectors(tokens), torch.arange(tokens.shape[1])[None])  # type: ignore[attr-defined]
+        queries, keys, _ = block.attention.qkv(block.attention_norm(vectors)).chunk(3, -1)
+        heads = [one.unflatten(-1, (2, 4)).transpose(1, 2) for one in (queries, keys)]  # (1, H, T, d)
+        logits = heads[0] @ heads[1].transpose(2, 3) / math.sqrt(4)
+        hidden = torch.ones(logits.shape[-2:], dtype=torch.bool).triu(1)
+        return logits.masked_fill(hidden, -torch.inf).softmax(-1)[0].numpy()
+
+
+def test_attention_weights_are_those_of_the_formula() -> None:
+    lm = gpt(positions="learned")
+    grid = cr.look(lm, TEXT, view="attention")["models"][0]["grids"][0]
+    np.testing.assert_allclose(grid["weights"][0], attention_by_hand(lm), atol=1e-6)
+    assert grid["queries"] == grid["keys"] == ["<s>", "what", "is", "the", "weather", "</s>"]
+
+
+def test_entropy_is_zero_of_one_symbol_and_log2_of_all() -> None:
+    from chainrule.views.attention import entropies
+
+    peaked, flat = np.eye(4), np.full((4, 4), 0.25)
+    np.testing.assert_allclose(entropies(np.stack([peaked, flat])), [0.0, 2.0])
+
+
+def test_switching_a_head_off_costs_what_removing_its_columns_does() -> None:
+    lm = gpt()
+    losses = cr.look(lm, TEXT, view="attention", ablate=True)["models"][0]["losses"][0]
+    before = lm.score(TEXT).bits_per_symbol
+    out = lm.body.blocks.all[1].attention.out.weight  # type: ignore[attr-defined]
+    with torch.no_grad():
+        out[:, 4:] = 0.0  # what the second of two heads adds
+    assert losses[1, 1] == pytest.approx(lm.score(TEXT).bits_per_symbol - before, abs=1e-6)
+    assert losses[1, 1] != 0.0

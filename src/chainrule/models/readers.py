@@ -6,7 +6,7 @@ The sum over a text is its score for each answer, so a head has nothing to learn
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, final
 
@@ -78,6 +78,43 @@ class Examples:
     def are_numbers(self) -> bool:
         """Whether a number is asked for, standardised, not one of several answers."""
         return self.answers.dtype.kind == "f"
+
+
+@dataclass(frozen=True)
+class Parallel:
+    """Pairs of sequences without BOS and EOS, one after another."""
+
+    source: np.ndarray  # (words,)
+    source_ends: np.ndarray  # (1 + pairs,) 0, then where each sequence ends
+    target: np.ndarray  # (words,)
+    target_ends: np.ndarray  # (1 + pairs,)
+
+    @classmethod
+    def of(cls, sources: Sequence[np.ndarray], targets: Sequence[np.ndarray]) -> Parallel:
+        """From sequences one by one."""
+        sides = [
+            part
+            for side in (sources, targets)
+            for part in (np.concatenate([*side, np.empty(0, np.int64)]), np.cumsum([0, *map(len, side)]))
+        ]
+        return cls(*sides)
+
+    @property
+    def pairs(self) -> int:
+        """How many there are."""
+        return len(self.source_ends) - 1
+
+    def pair(self, at: int) -> tuple[np.ndarray, np.ndarray]:
+        """One of them."""
+        first, second = self.source_ends[at : at + 2], self.target_ends[at : at + 2]
+        return self.source[first[0] : first[1]], self.target[second[0] : second[1]]
+
+    def first(self, links: int) -> Parallel:
+        """As many of the first pairs as have about so many links between their words, at least one."""
+        each = (np.diff(self.source_ends) + 1) * np.diff(self.target_ends)
+        count = max(1, int(np.searchsorted(np.cumsum(each), links, "right")))
+        ends = self.source_ends[: count + 1], self.target_ends[: count + 1]
+        return Parallel(self.source[: ends[0][-1]], ends[0], self.target[: ends[1][-1]], ends[1])
 
 
 class ArrayLearner(ArrayBody):

@@ -51,6 +51,10 @@ BUILT_IN: dict[str, tuple[str, str]] = {
         "chainrule.models.transformer",
         "Transformer: an encoder reads the source, a decoder that attends to it writes (Vaswani et al. 2017)",
     ),
+    "ibm1": (
+        "chainrule.models.ibm1",
+        "IBM model 1: which word translates which, by EM; what translators must beat, and word alignment",
+    ),
     "seq2seq": (
         "chainrule.models.seq2seq",
         "recurrent encoder-decoder: a source is read, with attention (Bahdanau, Luong) or without (Sutskever, Cho)",

@@ -19,10 +19,12 @@ from chainrule.data.rows import TARGET
 from chainrule.errors import ConfigError
 from chainrule.judge.score import Score, measure
 from chainrule.models.base import Body, LanguageModel
+from chainrule.models.readers import Parallel
 from chainrule.models.state import State
-from chainrule.symbols import PAD
-from chainrule.tasks.base import BatchSize, Figures, Task, mean_loss, register
+from chainrule.symbols import BOS, EOS, PAD
+from chainrule.tasks.base import BatchSize, Figures, mean_loss, register
 from chainrule.tasks.next import language_model_loss
+from chainrule.tasks.supervised import Teaching
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -35,7 +37,7 @@ TOGETHER = 4096  # symbols scored side by side
 
 @register("translate")
 @dataclass(frozen=True, kw_only=True)
-class Translate(Task):
+class Translate(Teaching):
     """p(target | source), with teacher forcing; judged by perplexity, and by BLEU in `evaluate`."""
 
     predicts: ClassVar[str | None] = TARGET
@@ -70,6 +72,18 @@ class Translate(Task):
 
     def head(self, body: Body, codecs: Mapping[str, Codec], seed: int) -> Head | None:
         return None
+
+    def examples(self, part: Part, codecs: Mapping[str, Codec]) -> Parallel:
+        """For families that learn from whole pairs of texts."""
+        sources = EncoderInputs.of(part, TARGET).corpora
+        if len(sources) > 1 or sources[0].vectors is not None or sources[0].bare:
+            raise ConfigError(
+                "This family reads one source, a text. Take a transformer or seq2seq for others."
+            )
+        sides = (sources[0], part[TARGET])
+        words = [one.ids[(one.ids != BOS) & (one.ids != EOS)].astype(np.int64) for one in sides]
+        ends = [np.concatenate([[0], np.cumsum(one.lengths)]) for one in sides]
+        return Parallel(words[0], ends[0], words[1], ends[1])
 
     def batches(self, body: Body, part: Part, codecs: Mapping[str, Codec], size: BatchSize) -> Batches:
         return PairedBatches(EncoderInputs.of(part, TARGET), part[TARGET], size.rows * size.length, size.seed)

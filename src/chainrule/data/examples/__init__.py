@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from random import Random
 
-from chainrule.data.examples import dates, measured, pictures, series, written
+from chainrule.data.examples import aligned, dates, measured, pictures, series, written
 from chainrule.data.examples.chance import Row
 from chainrule.errors import ConfigError, suggest
 
@@ -87,6 +87,14 @@ MADE: Mapping[str, Example] = {
         ("--codec", "characters"),
         source="human",
         target="iso",
+    ),
+    "aligned": Example(
+        "aligned.tsv",
+        "sentences in an invented language, and which word translates which (TSV: source, target, alignment, part)",
+        aligned.lines,
+        TRAINING,
+        source="source",
+        target="target",
     ),
     "styles": Example(
         "styles.tsv",

@@ -32,6 +32,19 @@ BERT = {
     "max_position_embeddings": 24,
     "initializer_range": 0.3,
 }
+MARIAN = {
+    "d_model": 16,
+    "encoder_layers": 1,
+    "decoder_layers": 2,
+    "encoder_attention_heads": 2,
+    "decoder_attention_heads": 2,
+    "encoder_ffn_dim": 40,
+    "decoder_ffn_dim": 40,
+    "max_position_embeddings": 64,
+    "init_std": 0.3,
+    "activation_function": "swish",
+    "scale_embedding": True,
+}
 END = "<|endoftext|>"
 
 
@@ -85,14 +98,45 @@ def bert(folder: Path, kind: str = "BertForPreTraining", **settings: Any) -> Pat
     return _saved(folder / "bert", config, kind, tokenizer)
 
 
+def sentence_pairs() -> Any:
+    """A small tokenizer of the kind of Marian: EOS, the unknown, sub-words, padding at the end; EOS ends a text."""
+    from tokenizers import Tokenizer as Backend
+    from tokenizers import decoders, models, pre_tokenizers, processors
+
+    model = json.loads(byte_pairs().backend_tokenizer.to_str())["model"]
+    pieces = ["</s>", "<unk>", *(one for one in model["vocab"] if one != END), "<pad>"]
+    merges = [tuple(pair) for pair in model["merges"]]
+    backend = Backend(models.BPE({piece: place for place, piece in enumerate(pieces)}, merges))
+    backend.add_special_tokens(["</s>", "<unk>", "<pad>"])
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.decoder = decoders.ByteLevel()
+    backend.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 0)])
+    tokens = {"eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"}
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=backend, **tokens)
+
+
+def marian(folder: Path, kind: str = "MarianMTModel", **settings: Any) -> Path:
+    """A folder with a random Marian, or Pegasus, as `transformers` saves it."""
+    tokenizer = sentence_pairs()
+    last = len(tokenizer) - 1
+    ids = {"pad_token_id": last, "decoder_start_token_id": last, "eos_token_id": 0, "forced_eos_token_id": 0}
+    made = transformers.MarianConfig if kind == "MarianMTModel" else transformers.PegasusConfig
+    config = made(**(MARIAN | ids | {"vocab_size": len(tokenizer)} | settings))
+    return _saved(folder / "marian", config, kind, tokenizer)
+
+
+WRITERS = ("MarianMTModel", "PegasusForConditionalGeneration")
 FOLDERS = {"gpt2": gpt2, "bert": bert}
 
 
 def _saved(folder: Path, config: Any, kind: str, tokenizer: Any) -> Path:
     torch.manual_seed(0)
     model = getattr(transformers, kind)(config)
-    for one in model.parameters():
-        one.data += 0.1 * torch.randn_like(one)  # biases and norms, too
+    for name, one in [*model.named_parameters(), *model.named_buffers()]:
+        if not name.endswith(("position_ids", "token_type_ids", "embed_positions.weight")):
+            one.data += 0.1 * torch.randn_like(one)  # biases and norms, too
+    if kind in WRITERS:
+        model.get_input_embeddings().weight.data[config.pad_token_id] = 0.0
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder

@@ -27,16 +27,18 @@ def _exports() -> None:
 
 @exports.command("hf", cls=Verb)
 def export_hf(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="The folder of a saved gpt or bert.")],
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="The folder of a saved gpt, bert or transformer.")
+    ],
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where to write, a new folder.")],
     force: Force = False,
     json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Export a Hugging Face folder: GPT-2 or BERT.
+    """Export a Hugging Face folder: GPT-2, BERT, Marian or Pegasus.
 
-    gpt becomes GPT-2, bert becomes BERT. No network is used.
+    gpt becomes GPT-2, bert becomes BERT, a transformer Marian (--norm post) or Pegasus. No network is used.
     """
     from chainrule.bundle import load
     from chainrule.interop.huggingface import FILES

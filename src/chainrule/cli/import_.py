@@ -57,7 +57,10 @@ def import_arpa(
 def import_hf(
     folder: Annotated[
         Path,
-        typer.Argument(metavar="DIR", help="A folder with a GPT-2 or a BERT, as save_pretrained writes it."),
+        typer.Argument(
+            metavar="DIR",
+            help="A folder with a GPT-2, BERT, Marian or Pegasus, as save_pretrained writes it.",
+        ),
     ],
     out: Out,
     force: Force = False,
@@ -65,9 +68,9 @@ def import_hf(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Import a Hugging Face folder: GPT-2 or BERT.
+    """Import a Hugging Face folder: GPT-2, BERT, Marian or Pegasus.
 
-    GPT-2 becomes gpt, BERT becomes bert. No network is used.
+    GPT-2 becomes gpt, BERT becomes bert, Marian and Pegasus become transformer. No network is used.
     """
     from chainrule.interop.huggingface import import_hf as read
     from chainrule.store.files import check_free

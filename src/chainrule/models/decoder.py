@@ -86,6 +86,13 @@ class DecoderConfig(TransformerConfig):
         "layer norm before attention and MLP (pre), or after the residual (post)",
         choices=("pre", "post"),
     )
+    scale_embedding: bool = option(
+        True, "multiply embeddings by the square root of --width before sinusoidal positions are added"
+    )
+
+    def placed(self) -> position.Positions:
+        """Fresh position embeddings."""
+        return position.Positions(self.positions, self.width, self.context, self.scale_embedding)
 
     def check(self) -> None:
         super().check()
@@ -124,15 +131,15 @@ class CausalTransformer(NeuralLanguageModel):
     config: DecoderConfig
     sizes = reader_sizes = staticmethod(transformer)
 
-    def __init__(self, config: DecoderConfig, source_width: int | None = None) -> None:
-        """`source_width` is that of the vectors of a source, where there is one."""
+    def __init__(self, config: DecoderConfig, source_width: int | None = None, bias: bool = False) -> None:
+        """`source_width` is that of the vectors of a source, where there is one; `bias`: logits have one."""
         config.check()
-        super().__init__(config, config.width, bias=False)
+        super().__init__(config, config.width, bias=bias)
         self.context = config.context
         pre = config.norm == "pre"
         self.blocks = BlockStack(config.block(pre, source_width) for _ in range(config.layers))
         self.norm = nn.LayerNorm(config.width, config.epsilon) if pre else nn.Identity()
-        self.positions = position.Positions(config.positions, config.width, config.context)
+        self.positions = config.placed()
 
     @final
     def empty(self, batch: int, source: SourceCache | None = None) -> DecoderState:

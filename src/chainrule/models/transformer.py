@@ -28,6 +28,7 @@ class EncoderDecoderConfig(DecoderConfig, AnySourceConfig):
     )
     positions: str = option("sinusoidal", "position embeddings", choices=position.KINDS)
     activation: str = option("relu", "activation of the MLP", choices=tuple(ACTIVATIONS))
+    output_bias: bool = option(False, "a bias for every symbol in the output layer")
 
 
 @register("transformer")
@@ -42,7 +43,7 @@ class Transformer(CausalTransformer):
     sizes = reader_sizes = staticmethod(encoder_decoder)
 
     def __init__(self, config: EncoderDecoderConfig) -> None:
-        super().__init__(config, config.width)
+        super().__init__(config, config.width, config.output_bias)
         if not config.source_kinds:
             shared = not config.source_size  # one vocabulary, one table
             table = self.embedding if shared else nn.Embedding(config.source_size, config.width)
@@ -83,7 +84,7 @@ class Encoder(nn.Module):
         self.config = config
         self.blocks = BlockStack(config.block(pre) for _ in range(config.encoder_layers or config.layers))
         self.norm = nn.LayerNorm(config.width, config.epsilon) if pre else nn.Identity()
-        self.positions = position.Positions(config.positions, config.width, config.context)
+        self.positions = config.placed()
 
     def forward(self, columns: Columns) -> Tensor:
         windows = Windows.over(columns, self.config.source_window)

@@ -24,6 +24,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "gelu": F.gelu,
     "gelu-tanh": partial(F.gelu, approximate="tanh"),
     "relu": F.relu,
+    "silu": F.silu,
 }
 
 

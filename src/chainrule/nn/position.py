@@ -46,9 +46,11 @@ def rotated(vectors: Tensor, by: tuple[Tensor, Tensor]) -> Tensor:
 class Positions(nn.Module):
     """Vectors of symbols with vectors of their positions, of any kind but rotary, which is left to attention."""
 
-    def __init__(self, kind: str, width: int, context: int) -> None:
+    def __init__(self, kind: str, width: int, context: int, scaled: bool = True) -> None:
+        """`scaled`: sinusoids are joined to vectors times the square root of the width."""
         super().__init__()
         self.kind, self.width, self.context = kind, width, context
+        self.scale = math.sqrt(width) if scaled else 1.0
         if kind == "learned":
             self.weight = nn.Parameter(torch.empty(context, width).normal_(std=START))
         if kind == "concatenated":
@@ -60,7 +62,7 @@ class Positions(nn.Module):
             return vectors
         if self.kind == "learned":
             return vectors + self.weight[positions.clamp(max=self.context - 1)]
-        waves, scale = sinusoidal(positions, self.width), math.sqrt(self.width)  # (B or 1, T, D)
+        waves = sinusoidal(positions, self.width)  # (B or 1, T, D)
         if self.kind == "sinusoidal":
-            return vectors * scale + waves
-        return self.join(torch.cat([vectors * scale, waves.expand_as(vectors)], -1))  # type: ignore[no-any-return]
+            return vectors * self.scale + waves
+        return self.join(torch.cat([vectors * self.scale, waves.expand_as(vectors)], -1))  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""Folders of Hugging Face, both ways and without a network: GPT-2 is our `gpt`, BERT our `bert`.
+"""Folders of Hugging Face, both ways and without a network: GPT-2 is `gpt`, BERT `bert`, Marian `transformer`.
 
 Nothing in a folder is ever executed or unpickled: config.json, safetensors and tokenizer files are data.
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -55,6 +56,8 @@ class BertFormat(Format):
     }
     rows = 30522
     inputs = ("input_ids", "token_type_ids", "attention_mask")
+    framed = True, True
+    keys: ClassVar = {"pad": ("pad_token_id",)}
 
     def settings(self, values: Values) -> dict[str, Any]:
         values.expect("position_embedding_type", "absolute")
@@ -126,6 +129,8 @@ class BertFormat(Format):
             found[SEGMENTS] = np.repeat(segments, 2, 0)
         return found
 
-    def finished(self, arrays: dict[str, np.ndarray], config: Any) -> dict[str, np.ndarray]:
+    def finished(
+        self, arrays: dict[str, np.ndarray], config: Any, values: Mapping[str, Any]
+    ) -> dict[str, np.ndarray]:
         """A decoder with a table of its own has the bias of its own, too."""
         return arrays if config.shared else arrays | {f"{MLM}decoder.bias": arrays[f"{MLM}bias"]}

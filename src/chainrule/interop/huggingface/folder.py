@@ -9,11 +9,12 @@ from chainrule.errors import BundleError
 from chainrule.interop.huggingface.bert import BertFormat
 from chainrule.interop.huggingface.gpt2 import Gpt2Format
 from chainrule.interop.huggingface.layout import Arrays, Format
+from chainrule.interop.huggingface.marian import MarianFormat, PegasusFormat
 from chainrule.interop.huggingface.values import Values
 from chainrule.store import tensors
 from chainrule.store.files import CONFIG, FORMAT
 
-FORMATS: tuple[Format, ...] = (Gpt2Format(), BertFormat())
+FORMATS: tuple[Format, ...] = (Gpt2Format(), BertFormat(), MarianFormat(), PegasusFormat())
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json", "tf_model.h5", "flax_model.msgpack")
 
@@ -41,7 +42,7 @@ def format_of(values: Values) -> Format:
     for one in FORMATS:
         if given == one.kind or (given is None and any(name.startswith(one.kind) for name in names)):
             return one
-    known = " and ".join(one.kind for one in FORMATS)
+    known = ", ".join(one.kind for one in FORMATS)
     raise BundleError(f"{values.path}: its model_type is {given!r}; {known} can be imported.")
 
 
@@ -59,8 +60,8 @@ def tensors_of(folder: Path) -> Arrays:
         raise BundleError(
             f"{folder} has {pickled} and no {WEIGHTS}. Such a file may run any program when it is opened, so it is not "
             "read. Where you trust it, convert it with their library: "
-            "AutoModelForCausalLM.from_pretrained(DIR).save_pretrained(NEW) (BERT: AutoModelForMaskedLM), and the "
-            "tokenizer with AutoTokenizer.from_pretrained(DIR).save_pretrained(NEW)"
+            "AutoModelForCausalLM.from_pretrained(DIR).save_pretrained(NEW) (BERT: AutoModelForMaskedLM, Marian: "
+            "AutoModelForSeq2SeqLM), and the tokenizer with AutoTokenizer.from_pretrained(DIR).save_pretrained(NEW)"
         )
     raise BundleError(f"{folder} has no {WEIGHTS}: there is nothing to import.")
 

@@ -36,6 +36,8 @@ class Gpt2Format(Format):
     }
     rows = 50257
     inputs = ("input_ids", "attention_mask")
+    framed = True, False
+    keys: ClassVar = {role: (f"{role}_token_id",) for role in ("pad", "bos", "eos")}
 
     def settings(self, values: Values) -> dict[str, Any]:
         values.expect("add_cross_attention", False)

@@ -18,6 +18,7 @@ ACTIVATIONS = {  # their names of ours, the usual one first
     "gelu-tanh": ("gelu_new", "gelu_pytorch_tanh", "gelu_fast", "gelu_accurate"),
     "gelu": ("gelu", "gelu_python"),
     "relu": ("relu",),
+    "silu": ("silu", "swish"),
 }
 
 
@@ -89,6 +90,20 @@ class Format(ABC):
     names: ClassVar[Mapping[str, tuple[str, ...]]]  # what settings call the token of a role, the best first
     rows: ClassVar[int]  # of the table, when nothing is said
     inputs: ClassVar[tuple[str, ...]]  # what a tokenizer gives to the model
+    framed: ClassVar[tuple[bool, bool]]  # whether a tokenizer puts BOS before a text, and EOS behind it
+    keys: ClassVar[Mapping[str, tuple[str, ...]]] = {}  # what config.json calls the id of a role
+
+    def key(self, role: str) -> str:
+        """What config.json calls the id of a role first."""
+        return self.keys.get(role, (f"{role}_token_id",))[0]
+
+    def holds(self, config: Any) -> bool:
+        """Whether this is the format for a model of the family with these settings."""
+        return True
+
+    def order(self, size: int) -> np.ndarray:
+        """Which id stands behind each row over there, for a codec of ours with so many."""
+        return np.arange(size)
 
     @abstractmethod
     def settings(self, values: Values) -> dict[str, Any]:
@@ -102,12 +117,18 @@ class Format(ABC):
     def parts(self, config: Any) -> list[TensorMap]:
         """Every tensor."""
 
+    def added(self, arrays: Arrays) -> dict[str, np.ndarray]:
+        """Tensors that ours may lack, and theirs always has."""
+        return {}
+
     def tidied(self, arrays: dict[str, np.ndarray], values: Values) -> dict[str, np.ndarray]:
         """Tensors as the newest version of the format has them."""
         return arrays
 
-    def finished(self, arrays: dict[str, np.ndarray], config: Any) -> dict[str, np.ndarray]:
-        """Tensors of theirs, with copies that their format wants, such as tied weights."""
+    def finished(
+        self, arrays: dict[str, np.ndarray], config: Any, values: Mapping[str, Any]
+    ) -> dict[str, np.ndarray]:
+        """Tensors of theirs, with copies that their format wants, such as tied weights; `values`: config.json."""
         return arrays
 
     def named(self, arrays: Arrays, wanted: Sequence[str]) -> dict[str, np.ndarray]:

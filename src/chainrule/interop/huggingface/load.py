@@ -11,7 +11,6 @@ import torch
 from chainrule.bundle import Bundle
 from chainrule.codecs.huggingface import HuggingFace, drops
 from chainrule.codecs.subwords import FILE
-from chainrule.data.rows import TEXT
 from chainrule.errors import BundleError, ConfigError
 from chainrule.interop.huggingface.folder import format_of, settings_of, tensors_of
 from chainrule.interop.huggingface.layout import Arrays, Format, TensorMap
@@ -47,7 +46,9 @@ def import_hf(folder: Path | str) -> Bundle:
     kind = family(form.family)
     told = {head.setting: head not in lacking for head in form.heads if head.setting}
     task = task_class(kind.task)(**told)
-    return Bundle({TEXT: codec}, kind.from_arrays(config, arrays), task, None, card)
+    return Bundle(
+        {role.name: codec for role in task.roles()}, kind.from_arrays(config, arrays), task, None, card
+    )
 
 
 def _config(form: Format, values: Values, codec: HuggingFace) -> Any:

@@ -32,6 +32,7 @@ def export_hf(bundle: Bundle, folder: Path | str, force: bool = False) -> tuple[
     values = form.described(config, bundle.task)
     arrays = dict(bundle.model.arrays())
     written = spelling(bundle.codec, form, arrays["embedding.weight"])
+    arrays |= form.added(arrays)
     if written.own and "output.bias" in arrays:
         arrays["output.bias"] = _suppressed(arrays["output.bias"], config.suppressed)
     theirs: dict[str, np.ndarray] = {}
@@ -41,12 +42,11 @@ def export_hf(bundle: Bundle, folder: Path | str, force: bool = False) -> tuple[
         if not any(head.holds(part) for head in idle):
             theirs |= part.to_theirs(arrays[part.ours], written.order)
     generates = bundle.model.reads == "left"
-    told = ("pad", "bos", "eos") if generates else ("pad",)
-    ids = {f"{role}_token_id": number for role, number in written.ids.items() if role in told}
+    ids = {key: number for role, number in written.ids.items() for key in form.keys.get(role, ())}
     values |= {"vocab_size": len(written.order), "dtype": "float32", **ids}
     with new_folder(folder, force, FILES) as temporary:
         _write(temporary / CONFIG, values)
-        tensors.write(temporary / WEIGHTS, form.finished(theirs, config), {"format": "pt"})
+        tensors.write(temporary / WEIGHTS, form.finished(theirs, config, values), {"format": "pt"})
         (temporary / TOKENIZER).write_text(written.text, encoding="utf-8", newline="")
         _write(temporary / TOKENS, _token_settings(form, written, config.context))
         if generates:
@@ -58,9 +58,9 @@ def export_hf(bundle: Bundle, folder: Path | str, force: bool = False) -> tuple[
 def format_of(bundle: Bundle) -> Format:
     """The format over there that holds a family of ours."""
     for form in FORMATS:
-        if form.family == bundle.model.family:
+        if form.family == bundle.model.family and form.holds(bundle.model.config):
             return form
-    known = " and ".join(form.family for form in FORMATS)
+    known = ", ".join(dict.fromkeys(form.family for form in FORMATS))
     also = " For n-grams there is chainrule export arpa." if bundle.model.family == "ngram" else ""
     raise ModelError(
         f"The families {known} go to Hugging Face, and this model is of the family {bundle.model.family!r}.{also}"
@@ -75,7 +75,11 @@ def _suppressed(bias: np.ndarray, suppressed: tuple[int, ...]) -> np.ndarray:
 
 def _token_settings(form: Format, written: Spelling, context: int) -> dict[str, Any]:
     """What makes their AutoTokenizer of the file alone."""
-    tokens = {form.names[role][0]: written.tokens[role] for role in ROLES if role in written.tokens}
+    tokens = {
+        form.names[role][0]: written.tokens[role]
+        for role in ROLES
+        if role in written.tokens and form.names[role]
+    }
     return {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "model_max_length": context,

@@ -22,7 +22,7 @@ from chainrule.codecs.vocabulary import Vocabulary
 from chainrule.codecs.words import WHITE, Words
 from chainrule.errors import CodecError
 from chainrule.interop.huggingface.layout import Format
-from chainrule.symbols import BOS, EOS, FIRST, SPECIALS, UNK
+from chainrule.symbols import BOS, EOS, FIRST, PAD, SPECIALS, UNK
 
 LEAST = -1000.0  # the score of a token that no text is cut into
 
@@ -43,11 +43,15 @@ class Spelling:
 @singledispatch
 def spelling(codec: Codec, form: Format, table: np.ndarray) -> Spelling:
     """A codec as their tokenizer; `table` (V, D) are the vectors of the model, which may have been trained since."""
-    made = tokenizer_of(codec)
-    made.post_processor = _framing(ends=form.family == "bert")
-    tokens = dict(zip(ROLES, SPECIALS, strict=True))
-    ids = {role: id for id, role in enumerate(ROLES)}
-    return Spelling(made.to_str(), tokens, ids, np.arange(codec.size), codec.suppressed)
+    order = form.order(codec.size)
+    place = {id: row for row, id in enumerate(order.tolist())}
+    made = _moved(tokenizer_of(codec), place)
+    made.post_processor = _framing(form.framed, place)
+    tokens = {role: SPECIALS[id] for id, role in enumerate(ROLES) if id in place}
+    ids = {role: place.get(id, place[PAD]) for id, role in enumerate(ROLES)}
+    suppressed = tuple(place[id] for id in codec.suppressed if id in place)
+    begun = order if BOS in place else np.where(order == PAD, BOS, order)  # writing begins with padding
+    return Spelling(made.to_str(), tokens, ids, begun, suppressed)
 
 
 @spelling.register(HuggingFace)
@@ -84,17 +88,30 @@ def _as_it_came(text: str) -> Any:
         return Backend.from_str(text)
 
 
-def _framing(ends: bool) -> Any:
-    """What is put around a text: BOS, and EOS where a model reads whole texts; a causal one is not given the end."""
+def _moved(made: Any, place: Mapping[int, int]) -> Any:
+    """The same tokenizer with its ids at other places; those without a place are gone."""
+    facts = json.loads(made.to_str())
+    model = facts["model"]
+    if isinstance(model["vocab"], dict):
+        model["vocab"] = {token: place[id] for token, id in model["vocab"].items() if id in place}
+    else:
+        model["vocab"] = [model["vocab"][id] for id in sorted(place, key=lambda id: place[id])]
+        model["unk_id"] = place[model["unk_id"]]
+    kept = [one for one in facts["added_tokens"] if one["id"] in place]
+    facts["added_tokens"] = sorted(
+        ({**one, "id": place[one["id"]]} for one in kept), key=lambda one: one["id"]
+    )
+    return _as_it_came(json.dumps(facts))
+
+
+def _framing(framed: tuple[bool, bool], place: Mapping[int, int]) -> Any:
+    """What is put around a text: BOS where one is read; EOS, unless the model is to continue the text."""
     from tokenizers.processors import TemplateProcessing
 
-    begin, end = SPECIALS[BOS], SPECIALS[EOS]
-    single, pair = (
-        (f"{begin} $A {end}", f"{begin} $A {end} $B:1 {end}:1")
-        if ends
-        else (f"{begin} $A", f"{begin} $A $B:1")
-    )
-    return TemplateProcessing(single=single, pair=pair, special_tokens=[(begin, BOS), (end, EOS)])
+    first, last = (f"{SPECIALS[BOS]} " if framed[0] else ""), (f" {SPECIALS[EOS]}" if framed[1] else "")
+    used = [(SPECIALS[id], place[id]) for id, one in zip((BOS, EOS), framed, strict=True) if one]
+    pair = f"{first}$A{last} $B:1{last and f'{last}:1'}"
+    return TemplateProcessing(single=f"{first}$A{last}", pair=pair, special_tokens=used)
 
 
 @singledispatch

@@ -20,6 +20,7 @@ PIECES = {
     "mask": "[MASK]",
 }  # usual in a vocab.txt
 STRANGE = "ꙮ"  # a letter that hardly any tokenizer knows: that must not stop it
+SENTENCEPIECE = ("source.spm", "spiece.model", "sentencepiece.bpe.model")
 GENERATION = "generation_config.json"
 TOKENIZER, TOKENS, MAP = "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"
 
@@ -62,7 +63,7 @@ def _roles(text: str, found: dict[str, str], values: Values, form: Format) -> Ro
     tokens = {number: token for token, number in vocabulary.items()}
     roles: dict[str, str | None] = {}
     for role in form.names:
-        number = values.found.get(f"{role}_token_id")
+        number = values.found.get(form.key(role))
         number = number[0] if isinstance(number, list) and number else number
         by_number = tokens.get(number) if type(number) is int else None
         wishes = (found.get(role), by_number, form.tokens.get(role), PIECES[role])
@@ -79,8 +80,10 @@ def tokenizer_of(folder: Path, settings: Values, form: Format, tokens: dict[str,
     elif (folder / "vocab.txt").is_file():
         made = _word_pieces(folder, settings, PIECES | tokens)
     else:
+        pieces = next((name for name in SENTENCEPIECE if (folder / name).exists()), None)
+        also = f" {pieces} is a file of SentencePiece, which is not read." if pieces else ""
         raise BundleError(
-            f"{folder} has no tokenizer: {TOKENIZER}, or vocab.json with merges.txt, or vocab.txt was expected."
+            f"{folder} has no tokenizer: {TOKENIZER}, or vocab.json with merges.txt, or vocab.txt was expected.{also}"
         )
     wanted, known = [*form.tokens.values(), *PIECES.values(), *tokens.values()], made.get_vocab()
     made.add_special_tokens([one for one in dict.fromkeys(wanted) if one in known])

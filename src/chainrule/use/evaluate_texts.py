@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +13,9 @@ from chainrule.data.columns import Data
 from chainrule.data.dataset import encoded_part, read_columns
 from chainrule.data.rows import TARGET
 from chainrule.data.sources import Given, ReadConfig, read
+from chainrule.errors import ConfigError
 from chainrule.judge.texts import rewritten
-from chainrule.tasks.translate import scored
+from chainrule.tasks.translate import SOURCE, scored
 from chainrule.use.evaluate import Evaluation
 from chainrule.use.translate import Translator
 
@@ -31,7 +32,7 @@ def evaluate_translations(
     reading = share(options, ReadConfig)
     writing = {name: one for name, one in options.items() if name not in reading}
     translator = Translator.of(bundle, writing)
-    given = {role: column for role, column in (columns or {}).items() if column}
+    given = _columns(translator.reader.roles, columns or {})
     named = {} if isinstance(data, Mapping) else {**bundle.card.get("columns", {}), **given}
     roles = [replace(role, column=named.get(role.name)) for role in bundle.task.roles()]
     blocks = read_columns(data, bundle.codecs, roles=roles, options=reading).whole()
@@ -41,6 +42,18 @@ def evaluate_translations(
     targets = [one.decode() for one in _all(blocks[TARGET])]
     found = [choices[0].text for choices in translator.choices(sources)]
     return Evaluation(bundle.task.name, rewritten(found, targets, others), time.perf_counter() - began)
+
+
+def _columns(sources: Sequence[str], columns: Mapping[str, str | None]) -> dict[str, str]:
+    """The column of each role that was named; those of several sources with commas between, in order."""
+    named = columns.get(SOURCE) or ""
+    several = [one.strip() for one in named.split(",")] if len(sources) > 1 else [named]
+    if named and len(several) != len(sources):
+        raise ConfigError(
+            f"This model reads {', '.join(sources)}: name as many columns, --source A,B, not {named!r}."
+        )
+    found = dict(zip(sources, several, strict=False)) | {TARGET: columns.get(TARGET) or ""}
+    return {role: column for role, column in found.items() if column}
 
 
 def evaluate_texts(hypotheses: Given, references: Given) -> Evaluation:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from chainrule.codecs.base import Codec
-from chainrule.config import Config, parted, to_json, visible
+from chainrule.config import parted, to_json
 from chainrule.data.rows import TEXT
 from chainrule.draw.picture import Picture
 from chainrule.errors import BundleError, ChainruleError, ConfigError, ModelError
@@ -27,6 +27,7 @@ from chainrule.models.base import Body, LanguageModel, learnt
 from chainrule.models.registry import family
 from chainrule.runtime import versions
 from chainrule.saved import HEAD, VERSION, check_codecs, read_card, read_config, saved_codec, saved_head
+from chainrule.saved import described_part as _described
 from chainrule.store import manifest, tensors
 from chainrule.store.files import CONFIG, FORMAT, new_folder
 from chainrule.tasks.base import Task, described
@@ -37,6 +38,7 @@ from chainrule.use.against import PairedEvaluation, evaluate_against
 from chainrule.use.analogy import Analogy, analogy
 from chainrule.use.anomalies import Anomalies, anomalies
 from chainrule.use.complete import Completions, complete
+from chainrule.use.conditional import log_probability
 from chainrule.use.embed import SymbolEmbeddings, embed, embed_symbols, stacked
 from chainrule.use.evaluate import Evaluation, evaluate
 from chainrule.use.fill import Filled, fill
@@ -256,6 +258,10 @@ class Bundle:
         """One text for each of some sources; `options` are those of `GenerationConfig` and `LengthConfig`."""
         return translate(self, [sources] if isinstance(sources, str) else sources, **options)
 
+    def log_probability(self, targets: Iterable[str], sources: Iterable[Any]) -> np.ndarray:
+        """Natural log p(target | source) of each pair, whatever sources are; the end of the text included."""
+        return log_probability(self, targets, sources)
+
     def compressed(self) -> Bundle:
         """The same with weights in eight bits: faster to write with, hardly worse."""
         return replace(self, body=self.body.compressed())
@@ -339,15 +345,6 @@ class Bundle:
 def _given(**values: Any) -> dict[str, Any]:
     """Those that are not None."""
     return {name: value for name, value in values.items() if value is not None}
-
-
-def _described(name: str, config: Config) -> str:
-    """A name, its first setting, and the others that are not as usual."""
-    settings = visible(type(config))
-    told = [one.name for at, one in enumerate(settings) if not at or getattr(config, one.name) != one.default]
-    return " ".join(
-        [name, *(f"{one}={getattr(config, one)}" for one in told if getattr(config, one) is not None)]
-    )
 
 
 def load(folder: Path | str, verify: bool = False) -> Bundle:

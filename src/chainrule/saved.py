@@ -10,6 +10,7 @@ import numpy as np
 
 from chainrule.codecs.base import Codec
 from chainrule.codecs.registry import codec as codec_class
+from chainrule.config import Config, visible
 from chainrule.errors import BundleError
 from chainrule.models.base import ModelConfig
 from chainrule.store import manifest
@@ -103,3 +104,12 @@ def check_codecs(folder: Path, task: Task, codecs: Mapping[str, Codec], config: 
             f"{folder / CONFIG} is damaged: the suppressed id {outside[0]} is not among the {config.vocab_size} ids. "
             "Copy or save the model again."
         )
+
+
+def described_part(name: str, config: Config) -> str:
+    """A name, its first setting, and the others that are not as usual."""
+    settings = visible(type(config))
+    told = [one.name for at, one in enumerate(settings) if not at or getattr(config, one.name) != one.default]
+    return " ".join(
+        [name, *(f"{one}={getattr(config, one)}" for one in told if getattr(config, one) is not None)]
+    )

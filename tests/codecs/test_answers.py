@@ -43,7 +43,8 @@ def test_every_codec_says_how_it_reads(name: str) -> None:
     assert kind.letters == (name in ("bytes", "characters"))
     values = (*VALUES, "frames")
     assert kind.joins_rows == (name in values)
-    assert kind.spells == (name not in (*values, "labels", "tags", "values"))
+    assert kind.spells == (name not in (*values, "labels", "tags", "values", "audio", "images"))
+    assert kind.reads_files == (name in ("audio", "images"))
     assert kind.framed == (name == "frames")
 
 

@@ -39,7 +39,7 @@ def sequences(ids: np.ndarray) -> list[np.ndarray]:
 
 
 def test_every_codec_that_can_be_learnt_is_sampled_here() -> None:
-    others = ["frames", "huggingface"]  # test_frames.py; that one comes with a model: test_huggingface.py
+    others = ["audio", "frames", "images", "huggingface"]  # in files of their own
     assert sorted([*SAMPLES, *others]) == codecs()
 
 

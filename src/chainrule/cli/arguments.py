@@ -31,11 +31,11 @@ Out = Annotated[
 ]
 Source = Annotated[
     str | None,
-    typer.Option("--source", metavar="FILE", help="What is translated: a file, or a column of the data."),
+    typer.Option("--source", metavar="FILE", help="What is written from: a file, or columns of the data."),
 ]
 Target = Annotated[
     str | None,
-    typer.Option("--target", metavar="FILE", help="Its translations: a file, or a column of the data."),
+    typer.Option("--target", metavar="FILE", help="What is written: a file, or a column of the data."),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there already.")]
 

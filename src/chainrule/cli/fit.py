@@ -15,7 +15,16 @@ from chainrule.cli.arguments import Codec, Force, Out, Source, Target, Test, Val
 from chainrule.cli.fitted import summary, values
 from chainrule.cli.output import Json, Printer, Quiet, Verbose
 from chainrule.cli.parallel import HeldOutConfig, Named, parallel
-from chainrule.cli.settings import SPELLINGS, Groups, from_file, of_fit, of_training, task_named, understood
+from chainrule.cli.settings import (
+    SPELLINGS,
+    Groups,
+    from_file,
+    of_fit,
+    of_sources,
+    of_training,
+    task_named,
+    understood,
+)
 from chainrule.cli.verb import Verb, typed
 from chainrule.config import merged, parted, read_toml, settings
 from chainrule.errors import ConfigError
@@ -116,6 +125,7 @@ def _groups(told: Mapping[str, str]) -> Groups:
     if "init_from" not in told:
         task = _task(told)
         groups = of_fit(told.get("model") or usual_model(task, _framed(told)), task, told.get("codec"))
+        groups |= of_sources(told.get("source", ""))
         return groups | ({"Parallel files": settings(HeldOutConfig)} if task == TRANSLATE else {})
     from chainrule.saved import read_config
 

@@ -83,6 +83,15 @@ def of_roles(model: str, task: str | None) -> Groups:
     return {f"Column {role}": [replace(one, name=f"{role}.{one.name}") for one in inside] for role in roles}
 
 
+def of_sources(named: str) -> dict[str, Sequence[Setting]]:
+    """The same for each of several sources: --source question,image has --image.size."""
+    names = [one.strip() for one in named.split(",")]
+    inside = [COLUMN, CODEC, *of_codec(None)["Codec"]] if len(names) > 1 else []
+    return {
+        f"Column {one}": [replace(two, name=f"{one}.{two.name}") for two in inside] for one in names if inside
+    }
+
+
 def _filled(groups: Groups) -> dict[str, Sequence[Setting]]:
     return {title: group for title, group in groups.items() if group}
 

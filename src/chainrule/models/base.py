@@ -70,7 +70,7 @@ class AnySourceConfig(SourceConfig):
     )
     source_window: int = option(
         512,
-        "columns of a source that the encoder attends to at once; a longer one is read in overlapping windows",
+        "columns of the last source that are read at once; a longer one is read in overlapping windows",
         low=8,
         high=1_000_000,
     )

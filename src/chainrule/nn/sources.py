@@ -54,6 +54,7 @@ class FrameSource(nn.Module):
         inner = [2 * features, *[width] * round(math.log2(stride))]
         self.halving = nn.ModuleList(nn.Conv1d(*sizes, 3, 2, 1) for sizes in pairwise(inner))
         self.projection = Linear(inner[-1], width)
+        self.norm = nn.LayerNorm(width)
 
     def forward(self, frames: Tensor) -> tuple[Tensor, Tensor]:
         real = frames[..., 0] != PADDING  # (B, S)
@@ -62,7 +63,7 @@ class FrameSource(nn.Module):
         for layer in self.halving:
             found, real = F.gelu(layer(found.mT)).mT, real[:, ::2]  # (B, S / 2, D)
             found = found.masked_fill(~real[..., None], 0.0)  # the next one must not see what is no frame
-        return self.projection(found), real
+        return as_embeddings(self.norm(self.projection(found))), real
 
 
 class ImageSource(nn.Module):
@@ -74,6 +75,7 @@ class ImageSource(nn.Module):
         self.first = nn.Conv2d(3, CHANNELS, 3, 2, 1)
         self.second = nn.Conv2d(CHANNELS, 2 * CHANNELS, 3, 2, 1)
         self.projection = Linear(2 * CHANNELS, width)
+        self.norm = nn.LayerNorm(width)
         self.rows = nn.Parameter(torch.empty(side, width).normal_(std=START))
         self.columns = nn.Parameter(torch.empty(side, width).normal_(std=START))
 
@@ -82,8 +84,14 @@ class ImageSource(nn.Module):
         colours = pixels.view(batch, height, width, 3).permute(0, 3, 1, 2).float() / 127.5 - 1.0
         found = F.gelu(self.second(F.gelu(self.first(colours))))  # (B, C, H / 4, W / 4)
         patches = self.projection(found.permute(0, 2, 3, 1))  # (B, H / 4, W / 4, D)
-        vectors = (patches + self.rows[:, None] + self.columns[None]).flatten(1, 2)  # (B, S, D)
+        placed = (patches + self.rows[:, None] + self.columns[None]).flatten(1, 2)  # (B, S, D)
+        vectors = as_embeddings(self.norm(placed))
         return vectors, torch.ones(vectors.shape[:2], dtype=torch.bool, device=pixels.device)
+
+
+def as_embeddings(vectors: Tensor) -> Tensor:
+    """Normed vectors (…, D) with length 1, which is what sinusoidal positions expect of embeddings."""
+    return vectors / math.sqrt(vectors.shape[-1])
 
 
 class SourceEncoder(nn.Module):
@@ -145,32 +153,29 @@ class Windows:
 
     @classmethod
     def over(cls, whole: Columns, size: int) -> Windows | None:
-        """Windows of at most about so many columns; None: all columns are one window."""
+        """Windows of so many columns of the last source; None: it has no more than that."""
         total, before, device = whole.real.shape[1], whole.before, whole.real.device
-        if total <= size:
+        if total - before <= size:
             return None
-        room = max(size - before, size // 2)
-        overlap = room // 4
-        step = room - overlap
+        overlap = size // 4
+        step = size - overlap
         lengths = whole.real[:, before:].sum(1)  # (B,)
-        counts = 1 + ((lengths - room).clamp(min=0) + step - 1) // step  # (B,)
+        counts = 1 + ((lengths - size).clamp(min=0) + step - 1) // step  # (B,)
         rows = torch.repeat_interleave(torch.arange(len(counts), device=device), counts)  # (W,)
         first = counts.cumsum(0) - counts  # (B,)
-        place = torch.arange(len(rows), device=device) - first[rows]  # (W,) among those of its row
-        there = torch.arange(room, device=device) + step * place[:, None]  # (W, room)
-        kept = torch.arange(before, device=device).expand(len(rows), before)
-        taken = torch.cat([kept, before + there], 1)  # (W, size)
-        real = whole.real[rows[:, None], taken.clamp(max=total - 1)] & (taken < total)
-        vectors = whole.vectors[rows[:, None], taken.clamp(max=total - 1)]
-        columns = Columns(vectors, real, whole.places[: before + room], before)
-        at = torch.arange(total - before, device=device)[None]  # (1, S)
+        starts = step * (torch.arange(len(rows), device=device) - first[rows])  # (W,)
+        shared = torch.arange(before, device=device)
+        there = torch.arange(size, device=device)
+        taken = torch.cat([shared.expand(len(rows), -1), before + there + starts[:, None]], 1)  # (W, …)
+        inside = taken.clamp(max=total - 1)
+        real = whole.real[rows[:, None], inside] & (taken < total)
+        places = torch.cat([whole.places[:before], there])
+        columns = Columns(whole.vectors[rows[:, None], inside], real, places, before)
+        at = torch.arange(total - before, device=device)  # (S,) of the last source
         nearest = ((at - overlap // 2).clamp(min=0) // step).minimum(counts[:, None] - 1)  # (B, S)
-        shared = first[:, None].expand(-1, before)
-        window = torch.cat([shared, first[:, None] + nearest], 1)
-        inside = torch.cat(
-            [kept[:1].expand(len(counts), before), before + (at - step * nearest).clamp(max=room - 1)], 1
-        )
-        return cls(columns, window, inside)
+        window = torch.cat([first[:, None].expand(-1, before), first[:, None] + nearest], 1)
+        own = before + (at - step * nearest).clamp(max=size - 1)
+        return cls(columns, window, torch.cat([shared.expand(len(counts), -1), own], 1))
 
     def joined(self, read: Tensor) -> Tensor:
         """One memory (B, S, D) again of what was read of the windows (W, size, D)."""

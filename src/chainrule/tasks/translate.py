@@ -47,7 +47,7 @@ class Translate(Teaching):
     figure: ClassVar[str] = "bits_per_symbol"
 
     sources: tuple[str, ...] = option(
-        (), "the columns that are read, where there are several: --source question,image", hidden=True
+        (), "several columns to write from, each --sources NAME; --source question,image says the same"
     )
     shared_vocab: bool = option(
         True, "one vocabulary and one table of embeddings for both sides, where symbols are parts of words"

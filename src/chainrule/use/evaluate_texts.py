@@ -17,7 +17,7 @@ from chainrule.errors import ConfigError
 from chainrule.judge.meteor import MeteorConfig
 from chainrule.judge.significance import differences
 from chainrule.judge.texts import Rewritten, rewritten
-from chainrule.tasks.translate import scored
+from chainrule.tasks.translate import SOURCE, scored
 from chainrule.use.against import PairedEvaluation
 from chainrule.use.evaluate import Evaluation
 from chainrule.use.translate import Translator
@@ -70,7 +70,7 @@ def _translated(
     meteor, rest = parted(options, MeteorConfig)
     reading = share(rest, ReadConfig)
     translator = Translator.of(bundle, {name: one for name, one in rest.items() if name not in reading})
-    given = {role: column for role, column in (columns or {}).items() if column}
+    given = _columns(translator.reader.roles, columns or {})
     named = {} if isinstance(data, Mapping) else {**bundle.card.get("columns", {}), **given}
     roles = [replace(role, column=named.get(role.name)) for role in bundle.task.roles()]
     blocks = read_columns(data, bundle.codecs, roles=roles, options=reading).whole()
@@ -81,6 +81,18 @@ def _translated(
     said = [choices[0].text for choices in translator.choices(sources)]
     found = rewritten(said, [targets], others, meteor)
     return Evaluation(bundle.task.name, found, time.perf_counter() - began), found
+
+
+def _columns(sources: Sequence[str], columns: Mapping[str, str | None]) -> dict[str, str]:
+    """The column of each role that was named; those of several sources with commas between, in order."""
+    named = columns.get(SOURCE) or ""
+    several = [one.strip() for one in named.split(",")] if len(sources) > 1 else [named]
+    if named and len(several) != len(sources):
+        raise ConfigError(
+            f"This model reads {', '.join(sources)}: name as many columns, --source A,B, not {named!r}."
+        )
+    found = dict(zip(sources, several, strict=False)) | {TARGET: columns.get(TARGET) or ""}
+    return {role: column for role, column in found.items() if column}
 
 
 def _texts(hypotheses: Given, references: Given | Sequence[Given], options: Mapping[str, Any]) -> Found:

@@ -61,7 +61,7 @@ class SourceReader:
         """The sources of one item, in order."""
         roles = self.roles
         if len(roles) == 1:
-            return [item[roles[0]] if isinstance(item, Mapping) else item]
+            return [next(iter(item.values())) if isinstance(item, Mapping) and len(item) == 1 else item]
         if isinstance(item, Mapping) and set(item) >= set(roles):
             return [item[role] for role in roles]
         parts = item.split("\t") if isinstance(item, str) else item

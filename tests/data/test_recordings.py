@@ -174,7 +174,9 @@ def test_other_shapes_and_kinds_are_refused(tmp_path: Path, array: np.ndarray, m
         rows(tmp_path)
 
 
-@pytest.mark.parametrize(("old", "new"), [(b"), }", b" {[("), (b"(2, 2), }" + b" " * 40, b"(" + b"9" * 45 + b",)}")])
+@pytest.mark.parametrize(
+    ("old", "new"), [(b"), }", b" {[("), (b"(2, 2), }" + b" " * 40, b"(" + b"9" * 45 + b",)}")]
+)
 def test_a_damaged_header_is_refused(old: bytes, new: bytes, tmp_path: Path) -> None:
     path = tmp_path / "a.npy"
     np.save(path, FRAMES[1])

@@ -74,7 +74,12 @@ def test_much_attention_is_drawn_within_a_second(browser: Any, tmp_path: Path) -
     entropy = np.ones((12, 12))
     grid = {"name": "attention", "queries": symbols, "keys": symbols, "weights": wide}
     grid |= {"entropy": entropy, "flat": entropy, "taps": []}
-    data = {"names": ["gpt"], "models": [{"grids": [grid], "losses": []}], "layer": 11, "head": 0}
+    data = {
+        "names": ["gpt"],
+        "models": [{"grids": [grid], "losses": [], "habits": None}],
+        "layer": 11,
+        "head": 0,
+    }
     cr.View("attention", data, {"title": "256 symbols"}).save(tmp_path / "view.html")
     found = Visit(browser, tmp_path / "view.html")
     assert found.complaints == []

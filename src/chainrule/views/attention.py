@@ -13,23 +13,24 @@ import numpy as np
 from chainrule.config import option
 from chainrule.errors import ModelError
 from chainrule.nn.tap import replacing
+from chainrule.views.habits import Habits
 from chainrule.views.kinds import Kind, register
 from chainrule.views.reading import Read, read
 from chainrule.views.scene import COOL, INK, QUIET, Box, Part, Scene, Words, breadth, cut, mixed
-from chainrule.views.text import named, written
+from chainrule.views.text import lines_of, named, written
 from chainrule.views.view import View
 
 if TYPE_CHECKING:
     from chainrule.bundle import Bundle
 
-WEIGHTS = "*attention.weights"
+WEIGHTS = "*attention.weights", "*cross.weights"
 CELL, SMALL, LABEL = (
     18.0,
     120.0,
     14,
 )  # of the large picture, of each head in the overview, letters of a symbol
 CAVEAT = "Attention weights show what a layer reads from, not why the model answers as it does."
-NONE = "A {family} has no attention to look at. Families that have it: gpt, bert, transformer."
+NONE = "A {family} has no attention to look at. Families that have it: gpt, bert, transformer, seq2seq."
 
 
 @dataclass(frozen=True)
@@ -61,15 +62,22 @@ class Attention(Kind):
         None, "the layer that is drawn large, from 1; the last one if not given", low=1
     )
     head: int = option(1, "the head that is drawn large, from 1", low=1)
+    target: str | None = option(None, "of an encoder-decoder, the target; its own translation if not given")
     ablate: bool = option(False, "switch every head off in turn, and measure what it costs in bits")
+
+    corpus: str | None = option(
+        None, "a file of texts, one a line: what each head looks at as a habit, over all of them"
+    )
+    most: int = option(200, "lines of the file that are read", low=1, high=1_000_000)
 
     def look(self, bundles: tuple[Bundle, ...], text: str) -> View:
         models: list[dict[str, Any]] = []
         for bundle in bundles:
-            found = read(bundle, written(text), WEIGHTS)
+            found = read(bundle, written(text), *WEIGHTS, target=self.target)
             grids = grids_of(bundle, found)
             losses = [ablated(bundle, found, grid) for grid in grids] if self.ablate else []
-            models.append({"grids": [grid.to_dict() for grid in grids], "losses": losses})
+            habits = habits_of(bundle, lines_of(self.corpus, self.most)) if self.corpus else None
+            models.append({"grids": [grid.to_dict() for grid in grids], "losses": losses, "habits": habits})
         shape = models[0]["grids"][-1]["weights"].shape
         chosen = {"layer": min(self.layer or shape[0], shape[0]) - 1, "head": min(self.head, shape[1]) - 1}
         data = {"names": named(bundles), "models": models, **chosen}
@@ -98,7 +106,31 @@ class Attention(Kind):
             for place, grid in enumerate(model["grids"])
             for line in _told(view, name, grid, model["losses"][place : place + 1])
         ]
-        return "\n".join([*told, CAVEAT])
+        habits = [line for model in view["models"] for line in _habits_told(model["habits"])]
+        return "\n".join([*told, *habits, CAVEAT])
+
+
+def habits_of(bundle: Bundle, texts: Sequence[str]) -> dict[str, Any]:
+    """How much of its attention each head of a model gives to the symbol before, the same symbol, … in these texts."""
+    if bundle.task.source is not None:
+        raise ModelError("Habits are of models that attend to their own text. Leave --corpus out.")
+    habits = Habits()
+    for text in texts:
+        found = read(bundle, text, *WEIGHTS)
+        [grid] = grids_of(bundle, found)
+        habits.add(grid.weights, found.ids)
+    names, shares = habits.shares()
+    return {"names": names, "shares": shares, "texts": len(texts)}
+
+
+def _habits_told(habits: Mapping[str, Any] | None) -> Iterator[str]:
+    if habits is None:
+        return
+    yield f"what each head looks at as a habit, over {habits['texts']:,} texts"
+    for (layer, head), _ in np.ndenumerate(habits["shares"][..., 0]):
+        shares = habits["shares"][layer, head]
+        best = int(shares.argmax())
+        yield f"  {layer + 1}.{head + 1}  {habits['names'][best]} {shares[best]:.0%}"
 
 
 def entropies(weights: np.ndarray) -> np.ndarray:
@@ -112,17 +144,31 @@ def grids_of(bundle: Bundle, found: Read) -> list[Grid]:
     """The layers that were heard, those over the same symbols together."""
     groups: dict[str, list[str]] = {}
     for name in found.heard:
-        groups.setdefault(name.split("blocks.")[0].strip(".") or "attention", []).append(name)
-    grids = [_grid(name, taps, found) for name, taps in groups.items()]
-    if not grids:
+        groups.setdefault(_group(name, bundle), []).append(name)
+    if not groups:
         raise ModelError(NONE.format(family=bundle.body.family))
-    return grids
+    return [_grid(name, taps, found) for name, taps in groups.items()]
+
+
+def _group(tap: str, bundle: Bundle) -> str:
+    """What a tap is part of."""
+    if bundle.task.source is None:
+        return "attention"
+    if tap.startswith("encoder"):
+        return "encoder"
+    return "decoder over itself" if "blocks" in tap and "cross" not in tap else "decoder over the source"
 
 
 def _grid(name: str, taps: list[str], found: Read) -> Grid:
     weights = np.stack([found.array(tap)[0] for tap in taps])  # (layers, H, T, S)
-    symbols = found.symbols
-    return Grid(name, symbols[: weights.shape[2]], symbols[: weights.shape[3]], weights, taps)
+    weights = weights if weights.ndim == 4 else weights[:, None]
+    queries, keys = weights.shape[2:]
+    if found.source is None:
+        return Grid(name, found.symbols[:queries], found.symbols[:keys], weights, taps)
+    written, read = found.symbols[:queries], found.keys(keys)
+    before = ["<s>", *found.symbols][:keys]  # what the decoder has read so far
+    sides = {"encoder": (read, read), "decoder over itself": (written, before)}
+    return Grid(name, *sides.get(name, (written, read)), weights, taps)
 
 
 def ablated(bundle: Bundle, found: Read, grid: Grid) -> np.ndarray:
@@ -141,7 +187,7 @@ def _without(head: int) -> Any:
 
     def off(weights: Any) -> Any:
         kept = weights.clone()
-        kept[:, head] = 0.0
+        kept[:, head if kept.dim() == 4 else slice(None)] = 0.0
         return kept
 
     return off

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from chainrule.errors import ConfigError, ModelError
 from chainrule.views.kinds import Kind, register
 from chainrule.views.reading import Read, read
 from chainrule.views.scene import COOL, HEAT, INK, QUIET, Box, Part, Scene, Words, breadth, cut, mixed
-from chainrule.views.text import named, written
+from chainrule.views.text import file_text, named, written
 from chainrule.views.units import Found, search, told
 from chainrule.views.view import View
 
@@ -71,12 +70,7 @@ class Cells(Kind):
     def _searched(self, bundle: Bundle) -> tuple[list[Found], float | None]:
         if self.search is None:
             return [], None
-        try:
-            text = Path(self.search).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(
-                f"{self.search} cannot be read as UTF-8 text ({error}). Give another file."
-            ) from error
+        text = file_text(self.search)
         return search(bundle, text[: self.most], VALUES)
 
     def _chosen(self, traces: Mapping[str, np.ndarray], rows: Sequence[Found]) -> tuple[str, int]:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from chainrule.config import option
-from chainrule.errors import ConfigError, ModelError
+from chainrule.errors import ModelError
 from chainrule.symbols import FIRST
 from chainrule.views.kinds import Kind, register
 from chainrule.views.reading import read
 from chainrule.views.scene import COOL, INK, QUIET, Box, Part, Scene, Words, cut, mixed
-from chainrule.views.text import named, written
+from chainrule.views.text import lines_of, named, written
 from chainrule.views.view import View
 
 if TYPE_CHECKING:
@@ -54,17 +53,7 @@ class Filters(Kind):
     def _texts(self, text: str) -> list[str]:
         if self.corpus is None:
             return [written(text)]
-        try:
-            lines = Path(self.corpus).read_text(encoding="utf-8").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(
-                f"{self.corpus} cannot be read as UTF-8 text ({error}). Give another file."
-            ) from error
-        return (
-            [written("\n".join(lines))]
-            if not lines
-            else [line for line in lines if line.strip()][: self.most]
-        )
+        return lines_of(self.corpus, self.most)
 
     def _model(self, name: str, bundle: Bundle, texts: Sequence[str]) -> dict[str, Any]:
         widths = getattr(bundle.body.config, "widths", ())

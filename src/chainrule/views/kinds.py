@@ -33,6 +33,7 @@ BUILT_IN: dict[str, tuple[str, str]] = {
         "gradient through time: how much of a loss reaches earlier steps of a recurrent network",
     ),
     "layers": ("chainrule.views.layers", "logit lens: what a model would predict after each of its layers"),
+    "masked": ("chainrule.views.masked", "each symbol hidden in turn: what BERT would put there"),
     "mixing": ("chainrule.views.mixing", "which layers of ELMo a task uses"),
     "next": ("chainrule.views.next", "next-symbol distribution: what may follow a text"),
     "saliency": ("chainrule.views.saliency", "attribution: how much each symbol counts for an answer"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -45,3 +46,19 @@ def written(text: str) -> str:
     if not text.strip():
         raise ConfigError("There is no text to look at. Give one: chainrule look MODEL TEXT --view …")
     return text
+
+
+def file_text(path: str) -> str:
+    """The text of a file."""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read as UTF-8 text ({error}). Give another file.") from error
+
+
+def lines_of(path: str, most: int) -> list[str]:
+    """The first lines of a file that are not blank."""
+    found = [line for line in file_text(path).splitlines() if line.strip()][:most]
+    if not found:
+        raise ConfigError(f"{path} has no text in it. Give another file.")
+    return found

@@ -5,8 +5,17 @@ DRAWERS.attention = (data, root) => {
       const title = element("h2", {}, data.models.length * model.grids.length > 1 ? `${data.names[at]}: ${grid.name}` : grid.name);
       root.append(element("section", {}, title, heads(grid, model.losses[place], data)));
     });
+    if (model.habits) root.append(habits(model.habits));
   });
 };
+
+/* What each head looks at as a habit, over many texts. */
+function habits({ names, shares, texts }) {
+  const rows = shares.rows().flatMap((layer, at) => layer.rows().map((head, place) => element("tr", {}, element("th", {}, `${at + 1}.${place + 1}`),
+    head.list().map((share) => element("td", { style: { background: shade("cool", share) } }, `${(100 * share).toFixed(0)} %`)))));
+  return element("section", {}, element("h2", {}, `habits of the heads, over ${texts} texts`), element("div", { class: "scroll" },
+    element("table", { class: "lens" }, element("tr", {}, element("th"), names.map((one) => element("th", {}, one))), rows)));
+}
 
 function heads(grid, losses, data) {
   const [layers, count] = grid.weights.shape, large = element("div");

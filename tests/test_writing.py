@@ -159,6 +159,19 @@ def test_sub_words_are_shared_and_so_is_their_table(folder: Path) -> None:
     assert apart.body.config.source_size > 0 and "source_embedding.weight" in apart.arrays()
 
 
+def test_a_recurrent_encoder_decoder_is_fitted_saved_and_writes(folder: Path, tmp_path: Path) -> None:
+    data = {"source": str(folder / "train.en"), "target": str(folder / "train.de")}
+    settings = {"attention": "additive", "cell": "gru", "width": 32, "dropout": 0.0, "codec": "words"}
+    model = cr.fit(data, model="seq2seq", epochs=25, lr=0.02, batch_size=16, **settings)
+    model.save(tmp_path / "rnn")
+    again, (source, target) = cr.load(tmp_path / "rnn"), pairs(40, 2)
+    found = again.translate(source)
+    assert np.mean([one.text == wanted for one, wanted in zip(found, target, strict=True)]) > 0.9
+    assert again.body.config.embedding == 16  # chosen
+    tuned = cr.fit(data, init_from=again, steps=2)
+    assert tuned.translate(["one two"])[0].text
+
+
 def test_what_cannot_be_translated_is_refused(folder: Path) -> None:
     lm = cr.fit(["a b c"] * 30, model="ngram", order=2)
     with pytest.raises(ModelError, match="translates nothing"):

@@ -48,7 +48,7 @@ def encoded(model: Seq2Seq) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
     """Embeddings (S, E) and states (S, M) of the source by torch's layer, and the last state of both directions."""
     [layer] = model.encoder.layers.layers
     cells = [layer.rightward.cell, layer.leftward.cell] if isinstance(layer, BothWays) else [layer.cell]
-    embeddings = model.source_embedding(torch.tensor([SOURCE]))
+    embeddings = model.sources.parts[0].table(torch.tensor([SOURCE]))
     states, ended = theirs(model.config.cell, cells, len(cells) == 2)(embeddings)
     last = ended if isinstance(ended, tuple) else (ended,)
     return embeddings[0], states[0], tuple(one.transpose(0, 1).reshape(1, -1) for one in last)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -14,7 +14,7 @@ from chainrule.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from chainrule.nn.alignment import Alignment, AlignmentHistory, AttendedSource
 from chainrule.nn.attentive import AttentiveDecoder
 from chainrule.nn.tap import listening, replacing
-from chainrule.symbols import BOS, EOS, PAD
+from chainrule.symbols import BOS, EOS, PAD, PADDING
 from chainrule.use.align import alignments
 from laws import laws
 from laws.case import Case, teach, tiny_sources
@@ -66,6 +66,27 @@ def test_an_answer_does_not_depend_on_its_neighbours_with_everything_that_is_rem
     laws.law_15_an_answer_does_not_depend_on_its_neighbours(
         Case("everything", lambda: made(**settings), teach, tiny_sources)
     )
+
+
+SEVERAL = {"source_kinds": ("symbols", "frames"), "source_sizes": (9, 3), "source_strides": (1, 2)}
+
+
+def sentences_and_frames(rows: Sequence[int]) -> tuple[Tensor, Tensor]:
+    """Ids (B, S) beside frames (B, S, 3), both of unequal length."""
+    frames = [torch.randn(2 + row % 4, 3, generator=torch.Generator().manual_seed(row)) for row in rows]
+    return tiny_sources(rows), nn.utils.rnn.pad_sequence(frames, True, PADDING)
+
+
+@pytest.mark.parametrize("encoder", ["recurrent", "transformer"])
+def test_several_sources_of_any_kind_are_read_row_by_row(encoder: str) -> None:
+    settings = SEVERAL | {"encoder": encoder, "heads": 2, "attention": "general"}
+    several = Case("several", lambda: made(**settings), teach, sentences_and_frames)
+    for law in (laws.law_05_rows_are_independent, laws.law_07_select_commutes_with_reading):
+        law(several)
+    model, (ids, frames) = several.make(), sentences_and_frames([0, 1])
+    hidden, _ = model.read(TOKENS, model.start(2, (ids, frames)))
+    other, _ = model.read(TOKENS, model.start(2, (ids, frames.roll(1, 2).clone())))
+    assert not torch.allclose(hidden, other), "the frames change nothing"
 
 
 def padding_seen(self: Alignment, scores: Tensor, source: AttendedSource) -> Tensor:

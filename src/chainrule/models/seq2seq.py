@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from chainrule.config import option
 from chainrule.errors import ConfigError
-from chainrule.models.base import ModelConfig, SourceConfig
+from chainrule.models.base import AnySourceConfig, ModelConfig
 from chainrule.models.decoder import init_weights
 from chainrule.models.neural import NeuralConfig, NeuralLanguageModel
 from chainrule.models.registry import register
@@ -32,7 +32,7 @@ from chainrule.nn.cells import Cell, GruAfterCell, LstmCell, RnnCell
 from chainrule.nn.dropout import Dropout
 from chainrule.nn.product import Linear
 from chainrule.nn.recurrent import Direction, Stack, layer, lengths_of
-from chainrule.symbols import PAD
+from chainrule.nn.sources import Columns, SourceEncoder
 
 CELLS: dict[str, Callable[[int, int], Cell]] = {"rnn": RnnCell, "gru": GruAfterCell, "lstm": LstmCell}
 LATE = (
@@ -42,7 +42,7 @@ LATE = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seq2SeqConfig(NeuralConfig, SourceConfig):
+class Seq2SeqConfig(NeuralConfig, AnySourceConfig):
     """Settings of recurrent encoder-decoders: cells, layers, attention and what it looks at."""
 
     cell: str = option("lstm", "cell of encoder and decoder", choices=tuple(CELLS))
@@ -165,10 +165,11 @@ class Seq2Seq(NeuralLanguageModel):
     def __init__(self, config: Seq2SeqConfig) -> None:
         config.check()
         super().__init__(config, config.width if config.plain else config.vector)
-        shared = not config.source_size  # one vocabulary, one table
         if not config.shared:  # what a table of both ends begins with would hardly move a cell
             nn.init.normal_(self.embedding.weight)
-        self.source_embedding = self.embedding if shared else nn.Embedding(config.source_size, config.vector)
+        told = (config.source_kinds, config.source_sizes, config.source_strides)
+        told = told if config.source_kinds else (("symbols",), (config.source_size,), (1,))
+        self.sources = SourceEncoder.of(*told, config.vector, self.embedding)
         self.encoder = (
             TransformerEncoder(config) if config.encoder == "transformer" else RecurrentEncoder(config)
         )
@@ -180,13 +181,18 @@ class Seq2Seq(NeuralLanguageModel):
         return cls.seeded(Seq2SeqConfig(vocab_size=9, source_size=9, layers=2, width=8), seed)
 
     def start(self, batch: int, source: Any = None) -> Seq2SeqState:
-        """A source is ids (B, S), PAD to the right of those of a row; without one, there is nothing to attend to."""
-        ids = torch.full((batch, 1), PAD, device=self.device) if source is None else source  # (B, S)
-        embeddings = tap.tell(self, "source", self.dropout(self.source_embedding(ids)))  # (B, S, E)
-        encoded = self.encoder(embeddings, ids)
-        attended = embeddings if self.config.source_vectors == "embeddings" else self.dropout(encoded.vectors)
-        found = self.decoder.attend(attended, encoded.summary, ids != PAD)
+        """A source is what a batch holds of it, see `nn.sources`; without one, there is nothing to attend to."""
+        columns = self._nothing(batch) if source is None else self.sources(source)
+        vectors = tap.tell(self, "source", self.dropout(columns.vectors))  # (B, S, E)
+        encoded = self.encoder(replace(columns, vectors=vectors))
+        attended = vectors if self.config.source_vectors == "embeddings" else self.dropout(encoded.vectors)
+        found = self.decoder.attend(attended, encoded.summary, columns.real)
         return _state(self.decoder.start(self.bridge(encoded), found), found)
+
+    def _nothing(self, batch: int) -> Columns:
+        """A source of padding."""
+        vectors = self.embedding.weight.new_zeros(batch, 1, self.config.vector)
+        return Columns(vectors, vectors[..., 0] > 0, torch.zeros(1, dtype=torch.long, device=self.device))
 
     def read(self, tokens: Tensor, state: State) -> tuple[Tensor, Seq2SeqState]:
         assert isinstance(state, Seq2SeqState)
@@ -253,9 +259,18 @@ class RecurrentEncoder(nn.Module):
         layers = [layer(cell, direction, bf16=bool(config.bf16)) for cell in cells]
         self.ways, self.layers = ways, Stack(layers, Dropout(config.dropout))
 
-    def forward(self, vectors: Tensor, ids: Tensor) -> Encoded:
-        """Embeddings (B, S, E) of ids (B, S)."""
-        states, ended = self.layers(vectors, self.layers.start(len(ids)), lengths_of(ids))  # (B, S, M)
+    def forward(self, columns: Columns) -> Encoded:
+        """Columns (B, S, E) are read one after another, padding between several sources left out."""
+        if not columns.before:
+            return self._read(columns.vectors, columns.real)
+        order = (~columns.real).byte().argsort(dim=1, stable=True)  # (B, S) padding last
+        found = self._read(_taken(columns.vectors, order), columns.real)
+        return replace(found, vectors=_taken(found.vectors, order.argsort(1)))
+
+    def _read(self, vectors: Tensor, real: Tensor) -> Encoded:
+        """Vectors (B, S, E), as many of each row as are `real` (B, S)."""
+        lengths = None if bool(real.all()) else real.sum(1)
+        states, ended = self.layers(vectors, self.layers.start(len(real)), lengths)  # (B, S, M)
         memories = tuple(self._joined(memory) for memory in ended)
         return Encoded(states, memories[-1][0], memories)
 
@@ -265,12 +280,17 @@ class RecurrentEncoder(nn.Module):
         return tuple(torch.cat(memory[kind::kinds], 1) for kind in range(kinds))
 
 
+def _taken(vectors: Tensor, order: Tensor) -> Tensor:
+    """Columns of vectors (B, S, D) in an order (B, S)."""
+    return vectors.gather(1, order[..., None].expand_as(vectors))
+
+
 class TransformerEncoder(nn.Module):
     """Attention layers over a source."""
 
     def __init__(self, config: Seq2SeqConfig) -> None:
         super().__init__()
-        names = ("vocab_size", "heads", "dropout", "bf16")
+        names = ("vocab_size", "heads", "dropout", "bf16", "source_window")
         given = {name: getattr(config, name) for name in names}
         layers = config.encoder_layers or config.layers
         self.layers = Encoder(
@@ -278,10 +298,10 @@ class TransformerEncoder(nn.Module):
         )
         self.apply(init_weights)
 
-    def forward(self, vectors: Tensor, ids: Tensor) -> Encoded:
-        """Embeddings (B, S, E) of ids (B, S)."""
-        real = ids != PAD
-        found = self.layers(vectors, real).masked_fill(~real[:, :, None], 0.0)  # (B, S, M)
+    def forward(self, columns: Columns) -> Encoded:
+        """Columns (B, S, E), each told of all others, or of those in its window."""
+        real = columns.real
+        found = self.layers(columns).masked_fill(~real[:, :, None], 0.0)  # (B, S, M)
         return Encoded(found, found.sum(1) / real.sum(1, keepdim=True).clamp(min=1))
 
 

@@ -25,12 +25,9 @@ TOWER_READ_PER_WEIGHT, TOWER_SPEED = (
 EPOCHS, MOST = 20.0, 10_000_000  # when neither time nor length is given: so many epochs, but no more symbols
 RATE, RATE_READING = 0.01, 2e6  # of learning, for 384 recurrent units that read so many symbols
 FEW_PAIRED = 100_000  # target symbols below which an encoder-decoder is small
-PAIRED_WIDTHS, PAIRED_READ_PER_WEIGHT = (64, 128, 256, 512), 1.5  # of recurrent encoder-decoders
-PAIRED_RATE, PAIRED_DROPOUT, TOWER = (
-    0.007,
-    0.1,
-    3,
-)  # and layers of a Transformer encoder under a recurrent decoder
+PAIRED_RATE = 0.006  # of learning, for recurrent encoder-decoders that read RATE_READING symbols
+PAIRED_DROPOUT = 0.1, 0.4  # at least, at most
+TOWER = 3  # layers of a Transformer encoder under a recurrent decoder
 TAGGING = {
     "width": 160,
     "embedding": 96,
@@ -151,31 +148,19 @@ def encoder_decoder(workload: Workload, given: Mapping[str, Any], weights: Weigh
 
 
 def sequence_to_sequence(workload: Workload, given: Mapping[str, Any], weights: Weights) -> dict[str, Any]:
-    """Settings for a recurrent encoder-decoder of one layer, as wide as the data and the time allow."""
+    """Settings for a recurrent encoder-decoder of one layer: the wider one has learnt more after a minute already."""
     tower = given.get("encoder") == "transformer"
-    usual = (256 if workload.symbols >= FEW_PAIRED else 128,) if tower else PAIRED_WIDTHS
-    widths = [given["width"]] if "width" in given else usual
-    ladder = [{"layers": 1, "width": width, "tied": "yes", **_beside(width, given)} for width in widths]
-    found, reading = choose(workload, given, ladder, weights, PAIRED_READ_PER_WEIGHT)
+    width = given.get("width", 512 if workload.symbols >= FEW_PAIRED else 128)
+    size: dict[str, Any] = {"layers": 1, "width": width, "embedding": max(1, width // 2), "tied": "yes"}
+    if tower:
+        heads = _headed(given.get("embedding", size["embedding"]), given)["heads"]
+        size |= {"encoder_layers": TOWER, "heads": heads}
+    found, reading = choose(workload, given, [size], weights)
     calm = (RATE_READING / max(reading, RATE_READING)) ** 0.35  # the longer, the slower
     chosen = found | pace(reading, PAIRED_RATE * calm) | sampled(workload)
-    chosen["dropout"] = max(PAIRED_DROPOUT, found["dropout"])
+    chosen["dropout"] = min(PAIRED_DROPOUT[1], max(PAIRED_DROPOUT[0], found["dropout"]))
     chosen["optimizer"] = "muon" if tower else "adamw"
     return {name: value for name, value in chosen.items() if name not in given}
-
-
-def _beside(width: int, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Embeddings half as wide as the decoder, and an encoder twice as wide, where nothing wants them equally wide."""
-    if given.get("encoder") == "transformer":
-        heads = _headed(given.get("embedding", width), given)["heads"]
-        return {"embedding": width, "encoder_layers": TOWER, "heads": heads}
-    half = max(1, width // 2)
-    if given.get("attention") in (
-        "none",
-        "dot",
-    ):  # its states start the decoder's, or are multiplied with them
-        return {"embedding": half}
-    return {"embedding": half, "encoder_width": 2 * width}
 
 
 def _headed(width: int, given: Mapping[str, Any]) -> dict[str, int]:

@@ -146,7 +146,7 @@ def test_what_cannot_be_learnt_from_is_told() -> None:
         (TEXTS, LABELS[:3], "X has 60 sequences and y 3 answers"),
         ([], [], "0 sample"),
         (TEXTS, [None, *LABELS[1:]], "y is missing at 0"),
-        (pandas.DataFrame({"a": TEXTS, "b": TEXTS}), LABELS, "2 columns"),
+        (pandas.DataFrame({"a": TEXTS, "b": TEXTS, "c": TEXTS}), LABELS, "3 columns"),
     ):
         with pytest.raises(ValueError, match=told):
             SequenceClassifier().fit(texts, labels)

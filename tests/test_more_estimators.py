@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.utils.estimator_checks import check_estimator
 
-from chainrule import SequenceRegressor, SequenceTagger
+from chainrule import SequenceClassifier, SequenceRegressor, SequenceTagger
 from tagged import columns, tagged
 from test_estimators import NUMBERS_FAIL
 
@@ -76,3 +76,30 @@ def test_a_tagger_is_validated_searched_and_cloned() -> None:
         model.fit(X, [one[:-1] for one in y])
     with pytest.raises(NotFittedError):
         SequenceTagger().predict(X)
+
+
+def pairs(count: int) -> tuple[list[tuple[str, str]], list[str]]:
+    words = ["red", "blue", "green"]
+    found = [(words[at % 3], words[at // 3 % 3], at) for at in range(count)]
+    texts = [(f"the {one} house {at}", f"a {other} one") for one, other, at in found]
+    return texts, ["same" if one == other else "other" for one, other, _ in found]
+
+
+def test_pairs_of_texts_are_validated_searched_and_cloned_in_a_pipeline() -> None:
+    import pandas as pd
+    from sklearn.pipeline import Pipeline
+    from sklearn.preprocessing import FunctionTransformer
+
+    texts, labels = pairs(90)
+    lower = FunctionTransformer(lambda X: [(one.lower(), other) for one, other in X], validate=False)
+    whole = Pipeline([("lower", lower), ("model", SequenceClassifier("bag"))])
+    assert cross_val_score(whole, texts, labels, cv=3).mean() > 0.9
+    found = GridSearchCV(whole, {"model__regularization": [0.1, 1.0]}, cv=2).fit(texts, labels)
+    assert clone(found.best_estimator_).get_params()["model__model"] == "bag"
+    test = [("the red house", "a red one"), ("the red house", "a blue one")]
+    assert found.predict(test).tolist() == ["same", "other"]
+    alike = SequenceClassifier("bag").fit(np.array(texts), labels)
+    frame = pd.DataFrame(test, columns=["premise", "hypothesis"])
+    assert alike.predict(frame).tolist() == alike.predict(test).tolist() == ["same", "other"]
+    numbers = [float(one == "same") for one in labels]
+    assert SequenceRegressor("bag").fit(texts, numbers).score(texts, numbers) > 0.5

@@ -115,7 +115,7 @@ def test_a_language_model_is_no_body_for_frames_and_frames_make_no_text(model: B
     with pytest.raises(ConfigError, match="A bag reads symbols, and these are frames"):
         cr.fit(data, model="bag", task="classify")
     with pytest.raises(ConfigError, match="'next' predicts symbols"):
-        cr.fit(circles(20, 1), model="gru")
+        cr.fit(circles(20, 1), model="gru", task="next")
     words = cr.fit(["a b c", "b c a"] * 20, model="rnn", codec="words", epochs=1, width=8)
     with pytest.raises(ChainruleError, match="take --codec frames"):
         cr.fit(data, init_from=words, task="classify")
@@ -156,3 +156,109 @@ def test_the_command_line_fits_predicts_evaluates_and_shows(
     shown = json.loads(capsys.readouterr().out)
     assert sum(one["parameters"] for one in shown["layers"]) == shown["parameters"]
     assert shown["model"]["features"] == 3
+
+
+def turning(count: int, seed: int) -> tuple[list[np.ndarray], list[list[str]]]:
+    """Frames that change their direction somewhere, and the direction of each."""
+    rng = np.random.default_rng(seed)
+    found, tags = [], []
+    for _ in range(count):
+        way = np.where(np.arange(12) < rng.integers(3, 9), 1, -1) * rng.choice([-1, 1])
+        angle = 2 * np.pi * rng.random() + np.cumsum(way) * 2 * np.pi / 8
+        found.append(np.stack([10 * np.cos(angle), np.sin(angle)], 1))
+        tags.append(["left" if one > 0 else "right" for one in way])
+    return found, tags
+
+
+@pytest.fixture(scope="module")
+def tagger() -> Bundle:
+    frames, tags = turning(120, 1)
+    data = {"text": frames, "label": tags}
+    return cr.fit(data, valid=data, model="gru", task="tag", epochs=10, **SMALL)
+
+
+def test_every_frame_has_a_tag_and_the_others_decide_about_it(tagger: Bundle, tmp_path: Path) -> None:
+    frames, tags = turning(40, 2)
+    test = {"text": frames, "label": tags}
+    assert tagger.evaluate(test).figures["accuracy"] > 0.9
+    tagger.save(tmp_path / "tagger")
+    again = cr.load(tmp_path / "tagger")
+    found = again.predict(frames)
+    assert [len(one.tags or ()) for one in found] == [12] * 40 and found == tagger.predict(frames)
+    typed = again.predict("; ".join(f"{x!r} {y!r}" for x, y in frames[0].tolist()))
+    assert typed[0].tags == found[0].tags
+
+
+def test_tags_of_frames_stand_in_tables_and_in_arrays(tmp_path: Path) -> None:
+    frames, tags = turning(30, 3)
+    rows = [
+        f"{at},{t},{x:.9g},{y:.9g},{tag}"
+        for at, (one, own) in enumerate(zip(frames, tags, strict=True))
+        for t, ((x, y), tag) in enumerate(zip(one, own, strict=True))
+    ]
+    (tmp_path / "all.csv").write_text("\n".join(["who,t,x,y,way", *rows]) + "\n")
+    np.savez(tmp_path / "all.npz", X=np.stack(frames), y=np.array(tags))
+    reading = {"column": "x,y", "group": "who", "sort": "t", "label": "way"}
+    quick: dict[str, Any] = {"model": "gru", "task": "tag", "epochs": 1, **SMALL}
+    one = cr.fit(tmp_path / "all.csv", **reading, **quick)
+    other = cr.fit(tmp_path / "all.npz", **quick)
+    assert one.card["figures"]["valid"].keys() == other.card["figures"]["valid"].keys()
+    assert one.evaluate(tmp_path / "all.csv").judged.details()["words"] == 30 * 12
+    assert next(one.predict_each(tmp_path / "all.csv")).id == "0"
+    (tmp_path / "gap.csv").write_text("\n".join(["who,t,x,y,way", *rows[:20], "1,8,0,0,"]) + "\n")
+    with pytest.raises(ChainruleError, match="has no tag"):
+        cr.fit(tmp_path / "gap.csv", **reading, **quick)
+
+
+@pytest.fixture(scope="module")
+def forecaster() -> Bundle:
+    data = circles(150, 1)
+    own = {name: one for name, one in SMALL.items() if name != "head_dropout"}
+    return cr.fit(data, valid=circles(40, 2), model="gru", epochs=10, **own)
+
+
+def test_the_next_frame_is_forecast_better_than_by_the_last_one(forecaster: Bundle) -> None:
+    assert forecaster.task.name == "next-frame" and forecaster.body.reads == "left"
+    found = forecaster.evaluate(circles(50, 3))
+    figures = found.figures
+    assert figures["rmse"] < 0.75 * figures["naive_rmse"]
+    assert figures["nats_per_frame"] < 2 * 1.4189  # of two standard normal numbers that nobody can forecast
+    own = found.judged.details()["per_column"]
+    assert 5 < own[0]["rmse"] / own[1]["rmse"] < 20  # in the unit of each column
+
+
+def test_nats_are_those_of_the_normal_distributions_it_tells(forecaster: Bundle) -> None:
+    from torch.distributions import Normal
+
+    whole = circles(1, 4)[0]
+    scale, total = forecaster.codec.moments.scale, 0.0  # type: ignore[attr-defined]
+    import torch
+
+    for at in range(1, len(whole)):
+        told = forecaster.predict([whole[:at]])[0].answer
+        mean, wide = (torch.tensor(one) for one in (told.frame, told.deviation))  # type: ignore[union-attr]
+        logs = Normal(mean, wide).log_prob(torch.tensor(whole[at], dtype=torch.float32))
+        total -= float((logs + torch.tensor(np.log(scale))).sum())
+    begun = forecaster.evaluate([whole[:1]]).figures["nats_per_frame"]
+    nats = forecaster.evaluate([whole]).figures["nats_per_frame"]
+    assert nats * len(whole) == pytest.approx(total + begun, rel=1e-3)
+
+
+def test_a_saved_forecaster_skips_missing_numbers_and_is_a_body_for_labels(
+    forecaster: Bundle, tmp_path: Path
+) -> None:
+    forecaster.save(tmp_path / "next")
+    again, test = cr.load(tmp_path / "next"), circles(6, 5)
+    assert again.predict(test) == forecaster.predict(test)
+    test[0][3, 1] = np.nan
+    assert np.isfinite(again.evaluate(test).figures["nats_per_frame"])
+    data = {"text": circles(40, 6), "label": directions(40)}
+    found = cr.fit(data, valid=data, init_from=again, task="classify", transfer="frozen", epochs=2, lr=0.02)
+    assert found.codec.fingerprint() == again.codec.fingerprint()
+
+
+def test_text_is_not_forecast_as_frames_nor_by_who_has_seen_what_follows() -> None:
+    with pytest.raises(ConfigError, match="these data are symbols"):
+        cr.fit(["a b c"] * 30, task="next-frame", model="gru", epochs=1)
+    with pytest.raises(ConfigError, match="sees what it is to forecast"):
+        cr.fit(circles(30, 1), model="bert", task="next-frame", epochs=1)

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from chainrule.data.given import as_list, is_frame, plain
-from chainrule.data.rows import LABEL, TEXT
+from chainrule.data.rows import LABEL, PAIR, TEXT
 from chainrule.errors import ChainruleError, EstimatorError
 from chainrule.models.registry import family
 from chainrule.train.fit import fit, usual_model
@@ -83,6 +83,7 @@ class _Estimator(BaseEstimator):
         model = self.model or usual_model(self.task, framed({}, texts))
         gradient = family(model).learner == "gradient"
         params = {"codec": _codec(texts)} | _given(self.get_params(deep=False))
+        params |= {PAIR: PAIR} if _are_pairs(texts) else {}
         options = params if gradient else {one: value for one, value in params.items() if one not in TRAINING}
         held = _held_out(kept, self.seed or 0) if gradient else np.zeros(len(texts), np.bool_)
         train, valid = (_table(texts, answers, rows) for rows in (~held, held))
@@ -100,13 +101,13 @@ class _Estimator(BaseEstimator):
             raise NotFittedError(f"This {type(self).__name__} is not fitted yet: call fit(X, y) first.")
         texts = sequences(X)
         try:
-            return list(self.bundle_.predict_each({TEXT: _column(texts)})) if texts else []
+            return list(self.bundle_.predict_each(_texts(texts))) if texts else []
         except ChainruleError as error:
             raise EstimatorError(str(error)) from error
 
 
 class SequenceClassifier(ClassifierMixin, _Estimator):
-    """Classification of texts, or of lists of tokens; what is blank gets the shares of the classes in training."""
+    """Classes of texts, lists of tokens, or pairs of texts; what is blank gets the shares of the classes in training."""
 
     task: ClassVar[str] = "classify"
 
@@ -139,7 +140,7 @@ class SequenceClassifier(ClassifierMixin, _Estimator):
 
 
 class SequenceRegressor(RegressorMixin, _Estimator):
-    """Numbers of texts, or of lists of tokens; what is blank gets the mean of the training data."""
+    """Numbers of texts, lists of tokens, or pairs of texts; what is blank gets the mean of the training data."""
 
     task: ClassVar[str] = "regress"
 
@@ -216,15 +217,43 @@ def sequences(X: Any) -> list[Any]:
         raise EstimatorError(f"X must be a list of texts, or of lists of tokens, not {type(X).__name__}.")
     if is_frame(X):
         names = list(X.columns)
+        pairs = list(zip(*(map(plain, as_list(X[name])) for name in names), strict=True))
+        if len(names) == 2 and all(map(_are_texts, pairs)):
+            return pairs
         if len(names) != 1:
-            raise EstimatorError(f"X has {len(names)} columns: give the one with the texts, X[{names[0]!r}].")
+            raise EstimatorError(
+                f"X has {len(names)} columns: give the one with the texts, X[{names[0]!r}], or two, of pairs."
+            )
         X = X[names[0]]
     if getattr(X, "ndim", 1) == 0:
         raise EstimatorError("X must be a list of texts, not one value. Reshape your data, or give [text].")
-    items = [plain(one) for one in as_list(X)]
+    items = [_item(one) for one in as_list(X)]
     if getattr(X, "ndim", 1) == 2 and all(len(one) == 1 and isinstance(one[0], str) for one in items):
         return [one[0] for one in items]
+    if getattr(X, "ndim", 1) == 2 and all(len(one) == 2 and _are_texts(one) for one in items):
+        return [tuple(one) for one in items]
     return items
+
+
+def _item(one: Any) -> Any:
+    """A text, a list of tokens or of frames, or a tuple of two texts."""
+    return one if isinstance(one, tuple) and len(one) == 2 and _are_texts(one) else plain(one)
+
+
+def _are_texts(one: Sequence[Any]) -> bool:
+    return all(isinstance(text, str) for text in one)
+
+
+def _are_pairs(texts: Sequence[Any]) -> bool:
+    """Whether every example is a tuple of two texts; lists are tokens."""
+    return bool(texts) and all(isinstance(one, tuple) and len(one) == 2 for one in texts)
+
+
+def _texts(texts: Sequence[Any]) -> dict[str, np.ndarray]:
+    """Examples as columns, one or two."""
+    if _are_pairs(texts):
+        return {role: _column([one[at] for one in texts]) for at, role in enumerate((TEXT, PAIR))}
+    return {TEXT: _column(texts)}
 
 
 def _checked(texts: list[Any], y: Any) -> tuple[list[Any], list[Any]]:
@@ -290,7 +319,7 @@ def _codec(texts: Sequence[Any]) -> str | None:
 
 def _table(texts: list[Any], answers: Sequence[Any], rows: np.ndarray) -> dict[str, np.ndarray]:
     chosen = np.flatnonzero(rows).tolist()
-    return {TEXT: _column([texts[at] for at in chosen]), LABEL: _column([answers[at] for at in chosen])}
+    return {**_texts([texts[at] for at in chosen]), LABEL: _column([answers[at] for at in chosen])}
 
 
 def _column(values: Sequence[Any]) -> np.ndarray:

@@ -229,15 +229,18 @@ def _with_task(given: dict[str, Any], output: Printer, train: list[str]) -> dict
     """With the task that was guessed, which is said, and the usual family for it."""
     from chainrule.tasks.base import task as task_class
     from chainrule.train.fit import usual_model
-    from chainrule.train.guess import framed
+    from chainrule.train.guess import forecast, framed
 
     source = [Path(one) for one in train]
-    task = _task(given, None if "-" in train else source)
-    if task and "task" not in given:
+    task, frames = _task(given, None if "-" in train else source), framed(given, source, given.get("codec"))
+    if not task and frames:
+        task = forecast(source, given, given.get("codec"))
+        output.note(f"task: {task}, because there are frames of numbers and no labels")
+    elif task and "task" not in given:
         kind = "sources" if task_class(task).source else "labels"
         kind = "numbers" if task_class(task).answers_numbers else kind
         output.note(f"task: {task}, because there is a column of {kind}")
-    usual = "" if "model" in given else usual_model(task, framed(given, source, given.get("codec")))
+    usual = "" if "model" in given else usual_model(task, frames)
     return {"model": usual, **given} | ({"task": task} if task else {})
 
 

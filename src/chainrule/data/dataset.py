@@ -114,7 +114,7 @@ def _choices(source: Columns, asked: Request) -> dict[str, Choice]:
     known = {
         role: choice
         for role in left
-        if (choice := _implied(role, asked) or _fixed(fixed.get(role)) or source.choice(role))
+        if (choice := _implied(role, asked) or source.choice(role) or _fixed(fixed.get(role)))
     }
     sample = source.sample() if len(known) < len(left) else {}
     writes = TARGET in asked.names

@@ -16,6 +16,7 @@ from chainrule.data.roles import Request
 from chainrule.data.room import Spool
 from chainrule.data.rows import LABEL, TARGET
 from chainrule.data.sources import ReadConfig, Source, read
+from chainrule.data.tagged import BREAK, WORDS
 from chainrule.errors import ConfigError, DataError
 
 
@@ -59,6 +60,18 @@ def frames_table(given: Any, asked: Request) -> tuple[Source, Choice]:
 
 def _line(one: Recording, columns: Mapping[str, str], roles: Sequence[str], tags: bool) -> bytes:
     text, label, name = roles
-    told_label: Any = list(one.labels) if tags else next(iter(one.labels), "")
-    cells = {text: list(one.frames), label: told_label, name: one.id}
+    told_label: Any = _tags(one) if tags else next(iter(one.labels), "")
+    frames = list(one.frames)
+    cells = {text: frames, label: told_label, name: one.id, WORDS: BREAK.join(frames)}
     return json.dumps({column: cells[role] for role, column in columns.items()}).encode() + b"\n"
+
+
+def _tags(one: Recording) -> list[str]:
+    """A tag for every frame; what stands behind the last frame was padding."""
+    tags = ["_".join(tag.split()) for tag in one.labels]
+    if len(tags) < len(one.frames) or any(not tag for tag in tags[: len(one.frames)]):
+        missing = next((at for at, tag in enumerate(tags, 1) if not tag), len(tags) + 1)
+        raise DataError(
+            f"Sequence {one.id!r} has {len(one.frames):,} frames, and frame {missing:,} has no tag: give one for each."
+        )
+    return tags[: len(one.frames)]

@@ -139,28 +139,38 @@ def _beside(given: Mapping[str, Any], asked: Request, form: Form) -> Iterator[Re
     return _joined(found, _labels_of(labels, asked), "the given labels")
 
 
-def _labels_of(given: Any, asked: Request) -> list[str]:
+def _labels_of(given: Any, asked: Request) -> list[tuple[str, ...]]:
     if isinstance(given, str | os.PathLike):
         path = Path(given)
         if is_arrays(path):
-            return _as_labels(next(iter(arrays(path, str(path)).values())))
+            return _as_answers(next(iter(arrays(path, str(path)).values())))
         form = Form.of(asked)
         source = read(given, replace(asked.reading, column=form.label, group=None, sort=None))
         column = form.label if source.table and form.label in source.names() else None
-        return [one.decode() for (block,) in source.rows((column,), (False,)) for one in block]
-    return _as_labels(given)
+        return [(one.decode(),) for (block,) in source.rows((column,), (False,)) for one in block]
+    return _as_answers(given)
 
 
 def _as_labels(given: Any) -> list[str]:
-    return ["" if one is None else str(one) for one in as_list(given)]
+    return [_label(one) for one in as_list(given)]
 
 
-def _joined(found: Sequence[Recording], labels: Sequence[str], name: str) -> Iterator[Recording]:
+def _as_answers(given: Any) -> list[tuple[str, ...]]:
+    """Of every sequence its label, or one for each of its frames."""
+    rows = (one.tolist() if hasattr(one, "tolist") else one for one in as_list(given))
+    return [tuple(_as_labels(one)) if isinstance(one, list | tuple) else (_label(one),) for one in rows]
+
+
+def _label(given: Any) -> str:
+    return "" if given is None else str(given)
+
+
+def _joined(found: Sequence[Recording], labels: Sequence[Sequence[str]], name: str) -> Iterator[Recording]:
     if len(found) != len(labels):
         raise DataError(
             f"{name}: there are {len(labels):,} labels for {len(found):,} sequences; give one for each."
         )
-    return (replace(one, labels=(label,)) for one, label in zip(found, labels, strict=True))
+    return (replace(one, labels=tuple(label)) for one, label in zip(found, labels, strict=True))
 
 
 def _listed(given: Any, name: str) -> Iterator[Recording]:
@@ -197,7 +207,7 @@ def _texts(frames: np.ndarray) -> list[str]:
 def _of_arrays(found: Mapping[str, np.ndarray], name: str, stem: str) -> Iterator[Recording]:
     """The sequences of a file: X with its labels y, or every array by itself."""
     if X in found:
-        labels = _as_labels(found[Y]) if Y in found else None
+        labels = _as_answers(found[Y]) if Y in found else None
         sequences = list(_rows_of(found[X], f"{name}, {X}", ""))
         yield from sequences if labels is None else _joined(sequences, labels, f"{name}, {Y}")
         return
@@ -257,7 +267,7 @@ def _labelled_arrays(source: Source, tabled: Sequence[Path], form: Form) -> Iter
     names = [(path.name, path.stem) for path, _ in found]
     place = _naming(names, rows, len(header)) if len(files) > 1 else None
     if place is None:
-        return _joined([one for _, one in found], [row[0] for row in rows], table.name)
+        return _joined([one for _, one in found], [(row[0],) for row in rows], table.name)
     form.notes.append(f"labels: by the names of files, column {header[place - 1]!r}")
     by_name = {Path(row[place]).name: row[0] for row in rows}
     return (

@@ -20,6 +20,7 @@ BUILT_IN: dict[str, tuple[str, str]] = {
         "chainrule.heads.direct",
         "the sum over a sequence, for bodies whose vectors are answers already",
     ),
+    "gaussian": ("chainrule.heads.gaussian", "a normal distribution for every number of the next frame"),
     "ensemble": ("chainrule.heads.ensemble", "the heads of several models that answer together"),
     "ensemble-tag": ("chainrule.heads.ensemble", "the heads of several taggers"),
     "span": ("chainrule.heads.span", "where an answer begins and ends in a passage, given a question"),

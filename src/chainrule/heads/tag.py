@@ -60,6 +60,7 @@ class TagHead(Head):
             self.illegal[-1, :-1], self.illegal[:-1, -1] = torch.from_numpy(~first), torch.from_numpy(~last)
         return self
 
+    @final  # type: ignore[misc]  # torch leaves it open
     def forward(self, hidden: Tensor, real: Tensor) -> Tensor:
         """Logits (B, W, K) of words (B, W, D)."""
         if self.output is None:

@@ -139,7 +139,8 @@ class Ibm1(ArrayLearner, LanguageModel):
         """a(i | j) t(y_j | x_i) of NULL and every source word (B, T, 1 + S), without smoothing."""
         at = np.broadcast_to(np.arange(target.shape[1]), target.shape) if at is None else at
         words = with_null(source)[:, None, :]  # (B, 1, 1 + S)
-        return self.places(source, at) * self.lexicon(words, target[:, :, None])
+        found: np.ndarray = self.places(source, at) * self.lexicon(words, target[:, :, None])
+        return found
 
     def words(self, source: np.ndarray, target: np.ndarray, at: np.ndarray | None = None) -> np.ndarray:
         """Log-probability (B, T) of each word, given that there is one."""
@@ -164,7 +165,8 @@ class Ibm1(ArrayLearner, LanguageModel):
 
     def _mean(self, size: np.ndarray) -> np.ndarray:
         """The length of a target, by that of its source."""
-        return np.maximum(0.5, self.lengths[0] + self.lengths[1] * size)
+        found: np.ndarray = np.maximum(0.5, self.lengths[0] + self.lengths[1] * size)
+        return found
 
     def start(self, batch: int, source: Any = None) -> Ibm1State:
         import torch
@@ -260,7 +262,7 @@ class Lexicon:
         keys, which = np.unique(links.source * size + links.target, return_inverse=True)
         owner = keys // size
         chances = links.weights(config.diagonal or 0.0)
-        table = np.ones(len(keys))
+        table: np.ndarray = np.ones(len(keys))
         with progress("learning", config.iterations, "iterations") as step:
             for _ in range(config.iterations):
                 table /= np.bincount(owner, table)[owner]
@@ -329,7 +331,8 @@ class _Links:
         size = np.bincount(self.word, own)[self.word]
         total = np.bincount(self.word, near)[self.word]
         share = 1.0 / (size + 1.0)
-        return np.where(own, near / np.where(total > 0, total, 1.0) * (1.0 - share), share)
+        found: np.ndarray = np.where(own, near / np.where(total > 0, total, 1.0) * (1.0 - share), share)
+        return found
 
 
 def with_null(source: np.ndarray) -> np.ndarray:

@@ -36,6 +36,10 @@ BUILT_IN: dict[str, tuple[str, str]] = {
         "chainrule.tasks.tag",
         "sequence labelling: a tag for every word (parts of speech, entities, roles)",
     ),
+    "next-frame": (
+        "chainrule.tasks.next_frame",
+        "forecasting frames: the next vector of real numbers of a sequence",
+    ),
     "span": (
         "chainrule.tasks.span",
         "extractive question answering (SQuAD): the part of a passage that answers a question",

@@ -42,7 +42,7 @@ from chainrule.train.budget import Timing
 from chainrule.train.card import Outcome, card_of
 from chainrule.train.checkpoint import clear_run
 from chainrule.train.config import TUNING, FitConfig, TrainConfig
-from chainrule.train.guess import framed, guessed_task, paired, several, sourced
+from chainrule.train.guess import forecast, framed, guessed_task, paired, several, sourced
 from chainrule.train.refit import Twin, first_half, recount, refit_facts, reread, retrain
 from chainrule.train.shared import SharedCodecs
 from chainrule.train.start import Start
@@ -116,7 +116,11 @@ class Asked:
         model = self.model and our_spelling(self.model, families())
         codec = self.codec and our_spelling(self.codec, codecs())
         task = self.task and our_spelling(self.task, tasks())
-        return replace(self, model=model, codec=codec, task=task or guessed_task(options, self.data))
+        return replace(self, model=model, codec=codec, task=task or self._guessed(options, codec))
+
+    def _guessed(self, options: Mapping[str, Any], codec: str | None) -> str | None:
+        """The task that columns of labels, or frames without any, tell."""
+        return guessed_task(options, self.data) or forecast(self.data, options, codec)
 
     @property
     def supervised(self) -> bool:

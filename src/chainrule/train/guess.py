@@ -24,7 +24,7 @@ from chainrule.data.sources import ReadConfig, read
 from chainrule.errors import ChainruleError, ConfigError
 
 TRANSLATED = {"source", "target"}  # roles of translation
-MULTI_LABEL = "multi-label"
+MULTI_LABEL, NEXT_FRAME = "multi-label", "next-frame"
 FEW = 2  # times that a tag comes, at least, on average
 LOOKED_AT = 10_000  # answers
 FRACTIONS, WHOLE = 10, 20  # more values than these, with fractions or as whole numbers, are no classes
@@ -54,6 +54,11 @@ def guessed_task(options: Mapping[str, Any], data: Data | None = None) -> str | 
 def framed(options: Mapping[str, Any], data: Data, codec: str | None = None) -> bool:
     """Whether the data are sequences of frames, vectors of real numbers."""
     return are_frames(data, Request((Role(TEXT),), codec, options, ()))
+
+
+def forecast(data: Data, options: Mapping[str, Any], codec: str | None) -> str | None:
+    """The task of sequences of frames without labels: the next one."""
+    return NEXT_FRAME if framed(options, data, codec) else None
 
 
 def several(task: str | None, multi_label: bool) -> str | None:

@@ -145,12 +145,12 @@ def predict(
 
         return predict_pairs(bundle, given, list(pair), top)
     check_single(bundle)
+    if bundle.codec.features and not _are_typed(given):
+        return list(predict_each(bundle, given, top=top))
     if predictor(bundle)[0].made:
         from chainrule.use.questions import predict_texts
 
         return list(predict_texts(bundle, texts_of(given), top))
-    if bundle.codec.features and not _are_typed(given):
-        return list(predict_each(bundle, given, top=top))
     typed = typed_texts(bundle.codec, given)
     return [one for rows in parts(typed, None, 1) for one in _predicted(bundle, rows, top)]
 

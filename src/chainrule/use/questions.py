@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from chainrule.codecs.base import Texts
+from chainrule.codecs.frames import parsed
 from chainrule.data.corpus import Corpus, Part
 from chainrule.data.dataset import read_rows
 from chainrule.data.given import Table
@@ -86,7 +87,10 @@ def predict_rows(
 def predict_texts(bundle: Bundle, texts: Sequence[str], top: int | None = None) -> Iterator[Prediction]:
     """One prediction for each text, where all other columns are made of it."""
     task, _ = predictor(bundle)
-    main = main_of(task.inputs())
+    main, codec = main_of(task.inputs()), bundle.codec
+    if codec.features:
+        frames = [parsed(codec.from_typed(one).encode(), codec.features) for one in texts]
+        return predict_rows(bundle, frames, top=top, columns={})
     given = Table("the given texts", {main: list(texts)}, (main,))
     return predict_rows(bundle, given, top=top, columns={}, format=None)
 

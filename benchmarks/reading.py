@@ -3,6 +3,7 @@
     python benchmarks/reading.py mr --models bag,cnn            # ten folds, drawn by --seed
     python benchmarks/reading.py sst5 --models bag,cnn,lstm     # the usual parts
     python benchmarks/reading.py sst5 --models lstm --seeds 3   # the mean over seeds of training, and the dev part
+    python benchmarks/reading.py mr --models cnn --ensemble 3   # the mix of three trainings with seeds from 1 on
     python benchmarks/reading.py mr --compare 3m                # what `compare` hands over in every fold
     python benchmarks/reading.py mr --compare 3m --only 1       # the first fold alone
 
@@ -26,7 +27,9 @@ from typing import Any
 import numpy as np
 
 import chainrule as cr
+from chainrule.train.mix import mix
 
+HELD = 20  # of an ensemble's examples one of so many is held out, where no part for validation is given
 DATA = Path(os.environ.get("CHAINRULE_DATA", "../shared/data")).resolve()
 Rows = list[tuple[str, str]]  # text and label
 
@@ -80,6 +83,27 @@ def measured(
     return bundle.evaluate(test).figures["accuracy"], judged, seconds
 
 
+def together(
+    model: str, parts: tuple[Rows, Rows | None, Rows], settings: dict[str, Any], count: int
+) -> tuple[float, float, float]:
+    """The same of a mix of several trainings."""
+    rows, valid, test = parts
+    if valid is None:
+        order = np.random.default_rng(0).permutation(len(rows))
+        at = len(rows) // HELD
+        rows, valid = [rows[one] for one in order[at:]], [rows[one] for one in order[:at]]
+    train, held, asked = columns(rows), columns(valid), columns(test)
+    assert train is not None and held is not None and asked is not None
+    began = time.perf_counter()
+    models = [
+        cr.fit(train, valid=held, model=model, task="classify", seed=seed, **settings)
+        for seed in range(1, count + 1)
+    ]
+    found = mix(models, held)
+    seconds = time.perf_counter() - began
+    return found.evaluate(asked).figures["accuracy"], found.card["figures"]["valid"]["accuracy"], seconds
+
+
 def handed_over(
     budget: str, parts: tuple[Rows, Rows | None, Rows], seed: int, settings: dict[str, Any]
 ) -> tuple[str, float, float]:
@@ -118,6 +142,7 @@ def main() -> None:
     parser.add_argument("--folds", type=int, default=10)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seeds", type=int, help="train so many times, with seeds from 1 on")
+    parser.add_argument("--ensemble", type=int, metavar="N", help="a mix of so many trainings")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--compare", metavar="BUDGET", help="compare, and judge what is handed over")
     parser.add_argument("--only", type=int, metavar="FOLD", help="with --compare: this fold alone")
@@ -136,7 +161,10 @@ def line(model: str, given: argparse.Namespace, settings: dict[str, Any]) -> str
     """What one model reaches, over all folds and seeds."""
     seeds: list[dict[str, Any]] = [{"seed": one} for one in range(1, (given.seeds or 0) + 1)]
     folds = {"mr": mr, "sst5": sst5}[given.data](given.folds, given.seed)
-    found = [measured(model, parts, settings | seed) for parts in folds for seed in seeds or [{}]]
+    if given.ensemble:
+        found = [together(model, parts, settings, given.ensemble) for parts in folds]
+    else:
+        found = [measured(model, parts, settings | seed) for parts in folds for seed in seeds or [{}]]
     accuracy, judged, seconds = ([one[at] for one in found] for at in range(3))
     mean, chosen = 100 * statistics.mean(accuracy), 100 * statistics.mean(judged)
     spread = f", {100 * min(accuracy):.1f} to {100 * max(accuracy):.1f}" if len(found) > 1 else ""

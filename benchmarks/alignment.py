@@ -3,8 +3,8 @@
     python benchmarks/alignment.py [BUDGET]
 
 BUDGET is the time of each network, 60s if not given. The toy is `chainrule example aligned`: other word order, words
-with two translations and with none. All see the same training part and are judged on the test part; attention is that of
-the right target, read with teacher forcing, and a link is where most of it goes.
+with two translations and with none. All see the same training part and are judged on the test part; attention is that
+of the right target, read with teacher forcing, and a link is where most of it goes.
 """
 
 from __future__ import annotations

@@ -295,7 +295,9 @@ def main() -> int:
         repeated(given.only, given.case, given.seed, given.examples)
         return 0
     only = set(SLICE if given.slice else filter(None, given.only.split(",")))
-    tallies = campaign(given.seconds, given.seed, only, given.verbose, given.slice, given.first, given.examples)
+    tallies = campaign(
+        given.seconds, given.seed, only, given.verbose, given.slice, given.first, given.examples
+    )
     print(table(tallies))
     notes = [note for one in tallies for note in one.notes]
     print(*notes[:40], sep="\n", file=sys.stderr)

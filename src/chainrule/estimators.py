@@ -107,7 +107,7 @@ class _Estimator(BaseEstimator):
 
 
 class SequenceClassifier(ClassifierMixin, _Estimator):
-    """Classes of texts, lists of tokens, or pairs of texts; what is blank gets the shares of the classes in training."""
+    """Classes of texts, lists of tokens, or pairs of texts; a blank one gets the shares of the classes in training."""
 
     task: ClassVar[str] = "classify"
 

@@ -15,15 +15,13 @@ from functools import cached_property
 from typing import Any
 
 from chainrule.codecs.base import Blocks, Codec, Texts
-from chainrule.codecs.choose import Choice, choose
 from chainrule.codecs.registry import codec as codec_named
-from chainrule.codecs.registry import codecs
-from chainrule.config import Config, flag, visible
-from chainrule.data.attached import source_choice
+from chainrule.config import Config
+from chainrule.data.choices import codec_choices, with_sources
 from chainrule.data.columns import ByRole, Columns, Data, every_row, opened
 from chainrule.data.corpus import Corpus, Part, encode
 from chainrule.data.roles import Request, Role
-from chainrule.data.rows import TARGET, TEXT, Rows, main_of
+from chainrule.data.rows import TEXT, Rows, main_of
 from chainrule.data.sources import ReadConfig
 from chainrule.data.splits import Division
 from chainrule.data.squad import ID
@@ -88,8 +86,8 @@ def open_data(
     """
     asked = Request.of(_roles(given, roles), codec, options or {}, allowed)
     found = opened(given, asked)
-    asked = _with_sources(found, asked)
-    choices = _choices(found, asked)
+    asked = with_sources(found, asked)
+    choices = codec_choices(found, asked)
     settled = {role.name: role for role in asked.settled(choices)}
     source = found.suited(settled)
     others = [None if one is None else opened(one, asked).suited(settled) for one in (valid, test)]
@@ -105,71 +103,6 @@ def _roles(given: Data, roles: Sequence[Role]) -> Sequence[Role]:
     """Those asked for; else one for each of several sources or columns of a dict, or text alone."""
     named = list(given) if isinstance(given, Mapping) and given else [TEXT]
     return roles or [Role(name) for name in named]
-
-
-def _choices(source: Columns, asked: Request) -> dict[str, Choice]:
-    """For roles without a given codec, the one that suits the beginning of the data."""
-    left = [role for role, codec in asked.asked.items() if codec is None]
-    fixed = {role.name: role.otherwise for role in asked.roles if role.otherwise}
-    known = {
-        role: choice
-        for role in left
-        if (choice := _implied(role, asked) or source.choice(role) or _fixed(fixed.get(role)))
-    }
-    sample = source.sample() if len(known) < len(left) else {}
-    writes = TARGET in asked.names
-    alone = len(asked.roles) == 1  # beside a label or a translation, a text that comes again is still a text
-    found = {
-        role.name: known.get(role.name)
-        or (source_choice(sample[role.name]) if writes and role.name != TARGET else None)
-        or _preferred(choose(sample[role.name], table=alone and source.is_table(role.name)), role.prefers)
-        for role in asked.roles
-        if role.name in left and not role.like
-    }
-    alike = {
-        role.name: replace(found[role.like], reason=f"that of {role.like}")
-        for role in asked.roles
-        if role.like in found
-    }
-    return found | alike
-
-
-def _with_sources(source: Columns, asked: Request) -> Request:
-    """Where a codec is named for all roles, it is for texts: sources that are none keep one that reads them."""
-    if asked.codec is None or TARGET not in asked.names:
-        return asked
-    sample = source.sample()
-    found = {name: source_choice(sample[name]) for name in asked.names if name != TARGET}
-    roles = (
-        replace(role, codec=choice.name) if (choice := found.get(role.name)) and not role.codec else role
-        for role in asked.roles
-    )
-    return replace(asked, roles=tuple(roles))
-
-
-def _fixed(name: str | None) -> Choice | None:
-    """What a task reads its words with."""
-    return Choice(name, "words are taken as they are given") if name else None
-
-
-def _preferred(choice: Choice, name: str | None) -> Choice:
-    """What a model likes to read words with, where there are words."""
-    if name in (None, choice.name) or not choice.prose:
-        return choice
-    return Choice(name, "the model finds words and parts of words in them")
-
-
-def _implied(role: str, asked: Request) -> Choice | None:
-    """The codec that alone has a setting which was given, such as `bins`; signs in numbers mean numbers."""
-    if role == asked.main and not asked.reading.decimals.usual:
-        return Choice("numbers", "--decimal and --thousands say how numbers are written")
-    configs: list[type[Config]] = [ReadConfig, *asked.allowed]
-    others = {one.name for config in configs for one in visible(config)}
-    for name in asked.options if role == asked.main else ():
-        owners = [one for one in codecs() if name in {own.name for own in visible(codec_named(one).Config)}]
-        if len(owners) == 1 and name not in others:
-            return Choice(owners[0], f"{flag(name)} is a setting of this codec alone")
-    return None
 
 
 def _parts(

@@ -22,7 +22,6 @@ from chainrule.data.columns import ByRole, Columns, Data, every_row, opened
 from chainrule.data.corpus import Corpus, Part, encode
 from chainrule.data.roles import Request, Role
 from chainrule.data.rows import TEXT, Rows, main_of
-from chainrule.data.sources import ReadConfig
 from chainrule.data.splits import Division
 from chainrule.data.squad import ID
 from chainrule.progress import progress

@@ -148,7 +148,9 @@ def report(folder: Path, taken: dict[str, list[float]], target: Path | None) -> 
     """A row for each system."""
     source = (folder / "source").read_text("utf-8").splitlines()
     ours = statistics.median(taken["chainrule"]) if "chainrule" in taken else None
-    print("| system | seconds | sentences/s | beside chainrule | equal texts | BLEU |\n|---|---|---|---|---|---|")
+    print(
+        "| system | seconds | sentences/s | beside chainrule | equal texts | BLEU |\n|---|---|---|---|---|---|"
+    )
     for name, times in taken.items():
         texts = (folder / name).read_text("utf-8").splitlines()
         middle = statistics.median(times)

@@ -26,6 +26,9 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": F.relu,
     "silu": F.silu,
 }
+MANY = (
+    16  # rows of a step from which plain products are faster than torch's kernel, which is for many queries
+)
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,8 @@ def attend(part: nn.Module, queries: Tensor, cache: KVCache, mask: AttentionMask
     if tap.is_tapped(part, "weights"):
         weights = tap.tell(part, "weights", attention_weights(queries, cache.keys, mask))  # (B, H, T, L)
         mixed = weights @ cache.values  # (B, H, T, d)
+    elif queries.shape[2] == 1 and len(queries) >= MANY and not torch.is_grad_enabled():
+        mixed = attention_weights(queries, cache.keys, mask) @ cache.values  # (B, H, 1, d)
     else:
         mixed = F.scaled_dot_product_attention(
             queries, cache.keys, cache.values, mask.allowed, is_causal=mask.causal

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from chainrule.decode import beam as beams
-from chainrule.decode.beam import Hypothesis, SearchResult
 from chainrule.decode.config import Constraints, GenerationConfig
+from chainrule.decode.hypotheses import Hypothesis, SearchResult
 from chainrule.decode.sample import joined, sample
 from chainrule.models.base import LanguageModel
 

@@ -9,8 +9,7 @@ from torch import Generator, Tensor
 
 from chainrule.decode.config import FREE, Constraints, GenerationConfig
 from chainrule.decode.cursor import Prompts, advance, begin
-from chainrule.decode.filters import narrowed, without
-from chainrule.errors import ModelError
+from chainrule.decode.filters import check_finite, narrowed, without
 from chainrule.models.base import LanguageModel
 from chainrule.symbols import PAD
 
@@ -92,7 +91,7 @@ def _chosen(
     logits: Tensor, config: GenerationConfig, generators: RowGenerators, rows: Sequence[int]
 ) -> list[int]:
     """The next symbol after logits (B, V) of these rows; PAD where none is possible."""
-    _check(logits)
+    check_finite(logits.amax(-1))
     if config.temperature == 0:
         return surest(logits).tolist()
     return draw(narrowed(logits, config), generators.each(rows)).tolist()
@@ -118,11 +117,3 @@ def draw(logits: Tensor, uniform: Tensor) -> Tensor:
     # The first symbol whose heap rises above the mark: one of probability 0 adds nothing and is never it.
     chosen = torch.searchsorted(heaps, uniform[:, None] * heaps[:, -1:], right=True)[:, 0]
     return torch.where(best[:, 0] > -torch.inf, chosen, PAD)
-
-
-def _check(logits: Tensor) -> None:
-    """Refuse predictions that are no probabilities: the greatest logit of a row is NaN or infinite."""
-    if not bool((logits.amax(-1) < torch.inf).all()):
-        raise ModelError(
-            "The model's predictions are not finite: its weights are damaged, or it diverged. Fit it again."
-        )

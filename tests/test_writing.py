@@ -10,7 +10,7 @@ import pytest
 
 import chainrule as cr
 from chainrule.cli import main
-from chainrule.errors import ConfigError, ModelError
+from chainrule.errors import ConfigError, DataError, ModelError
 from chainrule.use.translate import Translator
 
 DIGITS = "zero one two three four".split()
@@ -178,3 +178,27 @@ def test_what_cannot_be_translated_is_refused(folder: Path) -> None:
         lm.translate(["a"])
     with pytest.raises(ConfigError, match="beam"):
         Translator.of(cr.load(folder / "mt"), {"beam": 2, "temperature": 0.5})
+
+
+def test_pairs_of_unlike_length_are_left_out_and_told() -> None:
+    source, target = pairs(40)
+    source[3], target[7] = " ".join(DIGITS * 4), " ".join("01234" * 4)
+    data = {"source": source, "target": target}
+    model = cr.fit(data, **SMALL, steps=1, valid=data, test=data, length_ratio=3.0)
+    [note] = [note for note in model.card["notes"] if "left out" in note]
+    assert (
+        note.startswith("2 of 40 pairs to learn from were left out")
+        and "rows 4 (20 and" in note
+        and ", 8 (" in note
+    )
+    assert not [note for note in cr.fit(data, **SMALL, steps=1).card["notes"] if "left out" in note]
+    unlike = {"source": ["a a a a", "b b b b"], "target": ["a", "b"]}
+    with pytest.raises(DataError, match="would leave out all 2 pairs"):
+        cr.fit(unlike, **SMALL, valid=unlike, length_ratio=2.0)
+
+
+def test_counting_families_leave_out_the_same_pairs_also_when_they_are_fitted_again() -> None:
+    source, target = pairs(60)
+    source[3] = " ".join(DIGITS * 4)
+    model = cr.fit({"source": source, "target": target}, model="ibm1", codec="words", length_ratio=3.0)
+    assert [note for note in model.card["notes"] if note.startswith("1 of ")]

@@ -75,6 +75,28 @@ def test_lengths_are_bounded_by_the_source(folder: Path) -> None:
     assert len(short.text.split()) <= 2
 
 
+def test_an_alignment_tells_where_each_word_came_from(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    [found, nothing] = cr.load(folder / "mt").translate(["one two three four", ""], alignment=True)
+    assert found.text == "4 3 2 1" and found.alignment == ((3, 0), (2, 1), (1, 2), (0, 3))
+    assert nothing.alignment is None and cr.load(folder / "mt").translate(["one"])[0].alignment is None
+    assert main(["translate", str(folder / "mt"), "one two three four", "--alignment"]) == 0
+    assert capsys.readouterr().out == "4 3 2 1\t3-0 2-1 1-2 0-3\n"
+    assert main(["translate", str(folder / "mt"), "one two three four", "--alignment", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["alignment"] == [[3, 0], [2, 1], [1, 2], [0, 3]]
+
+
+def test_words_in_several_symbols_are_aligned_as_words() -> None:
+    source, target = pairs(120)
+    data = {"source": source, "target": target}
+    model = cr.fit(data, **{**SMALL, "codec": "characters"}, steps=1)
+    [found] = model.translate(["zero one"], alignment=True, temperature=0.0, length=9)
+    words = len(found.text.split())
+    assert found.alignment is not None
+    assert all(i in (0, 1) and j < words for i, j in found.alignment)
+
+
 def test_evaluation_has_bleu_its_signature_and_perplexity(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

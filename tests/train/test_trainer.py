@@ -62,9 +62,12 @@ def weights(run: Trainer) -> np.ndarray:
 
 @pytest.mark.parametrize("stateful", [True, False])
 def test_what_can_be_learnt_is_learnt(stateful: bool) -> None:
-    run = trainer(stateful=stateful, epochs=30)
+    torch.set_num_threads(1)
+    model = Lstm.seeded(LstmConfig(vocab_size=ALPHABET, width=16, dropout=0.1), 1)
+    config = TrainConfig(epochs=30, lr=0.02)
+    run = made(model, next_batches(corpus(), 4, 8, stateful, 1), corpus(10, 1), config, None, task=Next())
     run.run()
-    assert run.at.best < 1.25 < np.log(5)
+    assert run.at.best < 0.85 < np.log(5)  # twelve runs of other seeds end between 0.65 and 0.75
 
 
 @pytest.mark.parametrize("stateful", [True, False])

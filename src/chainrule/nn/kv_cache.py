@@ -12,12 +12,12 @@ GROWTH = 64  # columns that a full buffer gains at least
 
 
 class KVBuffer:
-    """Memory for keys and values (B, H, C, d), of which the first `used` columns are filled."""
+    """Memory for keys (B, H, C, d) and values (B, H, C, v), of which the first `used` columns are filled."""
 
     def __init__(self, keys: Tensor, values: Tensor, columns: int) -> None:
-        rows, heads, self.used, width = keys.shape
-        self.keys = keys.new_empty(rows, heads, columns, width)
-        self.values = values.new_empty(rows, heads, columns, width)
+        rows, heads, self.used, _ = keys.shape
+        self.keys = keys.new_empty(rows, heads, columns, keys.shape[3])
+        self.values = values.new_empty(rows, heads, columns, values.shape[3])
         self.keys[:, :, : self.used], self.values[:, :, : self.used] = keys, values
 
     def add(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import final
+from typing import ClassVar, final
 
 import torch
 from torch import Tensor, nn
@@ -18,7 +19,7 @@ from chainrule.models.sizing import transformer
 from chainrule.models.state import State
 from chainrule.nn import position, tap
 from chainrule.nn.attention import ACTIVATIONS, Block, BlockStack, DirectAttention, causal_mask
-from chainrule.nn.kv_cache import GROWTH, KVCache, SourceCache
+from chainrule.nn.kv_cache import GROWTH, KVCache, RaggedCache, SourceCache
 from chainrule.symbols import PAD
 
 DEVIATION = 0.02  # of weights at the beginning
@@ -120,7 +121,7 @@ class DecoderConfig(TransformerConfig):
 class DecoderState(State):
     """Keys and values of every layer, how far each row has come, and those of a source, if there is one."""
 
-    caches: tuple[KVCache, ...]  # (B, H, L, d) each
+    caches: tuple[KVCache | RaggedCache, ...]  # (B, H, L, d) each
     length: Tensor  # (B,) symbols read
     real: Tensor  # (B, L) False where a column is padding
     source: SourceCache | None = None
@@ -137,8 +138,35 @@ class DecoderState(State):
         assert isinstance(before, DecoderState)
         before = before.trimmed()
         real = torch.cat([before.real, tokens != PAD], 1)  # (B, L)
-        caches = tuple(cache.crop(real.shape[1]) for cache in self.caches)
+        caches = tuple(cache.crop(real.shape[1]) for cache in self.caches if isinstance(cache, KVCache))
         return replace(self, caches=caches, length=before.length + (tokens != PAD).sum(1), real=real)
+
+    def beside(self, others: Sequence[State]) -> State:
+        states = [one for one in (self, *others) if isinstance(one, DecoderState)]
+        if any(one.source is not None or not bool(one.real.all()) for one in states):
+            return super().beside(others)  # with columns of padding
+        rows = zip(*(one.rows() for one in states), strict=True)
+        caches = tuple(RaggedCache(tuple(row for own in layer for row in own)) for layer in rows)
+        length = torch.cat([one.length for one in states])
+        return RaggedDecoderState(caches, length, self.real.new_ones(len(length), 0))
+
+    def rows(self) -> list[list[KVCache]]:
+        """For every layer the cache of each row."""
+        return [
+            list(cache.rows)
+            if isinstance(cache, RaggedCache)
+            else [cache]
+            if len(self.length) == 1
+            else [cache.map(lambda one, row=row: one[row : row + 1]) for row in range(len(self.length))]
+            for cache in self.caches
+        ]
+
+
+@dataclass(frozen=True)
+class RaggedDecoderState(DecoderState):
+    """Rows that keep a cache each: nothing is copied when one joins or leaves."""
+
+    stacked: ClassVar[bool] = False
 
 
 class CausalTransformer(NeuralLanguageModel):

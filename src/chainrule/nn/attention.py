@@ -72,9 +72,7 @@ def attend(part: nn.Module, queries: Tensor, cache: KVCache, mask: AttentionMask
         weights = tap.tell(part, "weights", attention_weights(queries, cache.keys, mask))  # (B, H, T, L)
         mixed = weights @ cache.values  # (B, H, T, d)
     else:
-        mixed = F.scaled_dot_product_attention(
-            queries, cache.keys, cache.values, mask.allowed, is_causal=mask.causal
-        )
+        mixed = cache.attended(queries, mask.allowed, mask.causal)
     return mixed.transpose(1, 2).flatten(2)
 
 

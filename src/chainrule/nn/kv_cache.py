@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 GROWTH = 64  # columns that a full buffer gains at least
@@ -66,6 +67,40 @@ class KVCache:
         if buffer is None or buffer.used != self.length or length > buffer.keys.shape[2]:
             buffer = KVBuffer(self.keys, self.values, length + max(GROWTH, length // 2))
         return KVCache(*buffer.add(keys, values), buffer)
+
+    def attended(self, queries: Tensor, allowed: Tensor | None, causal: bool) -> Tensor:
+        """Scaled dot-product attention (B, H, T, d) of queries (B, H, T, d)."""
+        return F.scaled_dot_product_attention(queries, self.keys, self.values, allowed, is_causal=causal)
+
+
+@dataclass(frozen=True)
+class RaggedCache:
+    """KV caches of unequal length, one a row, for steps in which every row reads one symbol.
+
+    Rows come, go and change places without being copied, and what a row attends to does not depend on the others.
+    """
+
+    rows: tuple[KVCache, ...]  # (1, H, L, d) each
+
+    @property
+    def length(self) -> int:
+        """The most columns that any row has."""
+        return max((row.length for row in self.rows), default=0)
+
+    def map(self, function: Callable[[Tensor], Tensor]) -> RaggedCache:
+        """The function on the numbers of rows: whatever names rows, names rows here, too."""
+        chosen = function(torch.arange(len(self.rows)))
+        return RaggedCache(tuple(self.rows[row] for row in chosen.tolist()))
+
+    def extended(self, keys: Tensor, values: Tensor) -> RaggedCache:
+        """With keys and values (B, H, 1, d) of one new symbol a row."""
+        each = zip(self.rows, keys.split(1), values.split(1), strict=True)
+        return RaggedCache(tuple(row.extended(key, value) for row, key, value in each))
+
+    def attended(self, queries: Tensor, allowed: Tensor | None, causal: bool) -> Tensor:
+        """Attention (B, H, 1, d) of queries (B, H, 1, d), row by row, to all that each row has."""
+        each = zip(self.rows, queries.split(1), strict=True)
+        return torch.cat([row.attended(query, None, False) for row, query in each])
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,7 @@ class Folder:
 
     def files(self) -> list[dict[str, Any]]:
         """Files that may be data, the newest first; those of models are not listed."""
-        found = [
+        found: list[dict[str, Any]] = [
             {
                 "name": path.relative_to(self.root).as_posix(),
                 "bytes": state.st_size,
@@ -97,7 +97,7 @@ class Folder:
             }
             for path, state in self._files(self.root, 1)
         ]
-        return sorted(found, key=lambda one: float(one["changed"]), reverse=True)[:MANY]
+        return sorted(found, key=lambda one: one["changed"], reverse=True)[:MANY]
 
     def _files(self, folder: Path, deep: int) -> Iterator[tuple[Path, os.stat_result]]:
         for path in sorted(entries(folder)):

@@ -203,12 +203,13 @@ def _listen(tally: Tally, told: int, number: int) -> tuple[int, bool]:
 
 def sections() -> list[Section]:
     """All of them; what they need is imported once, before processes are forked."""
+    import beside
     import damage
     import hostile
     import interrupted
     import typed
 
-    return [*hostile.SECTIONS, *typed.SECTIONS, *damage.SECTIONS, *interrupted.SECTIONS]
+    return [*hostile.SECTIONS, *beside.SECTIONS, *typed.SECTIONS, *damage.SECTIONS, *interrupted.SECTIONS]
 
 
 def prepared(folder: Path, few: bool = False, kept: Path | None = None) -> Path:

@@ -207,7 +207,8 @@ def plan(fault: str, examples: Path, comparing: bool) -> list[tuple[str, int]]:
     cases = []
     for number, (name, counts) in enumerate(json.loads((examples / COUNTS).read_text()).items()):
         if name.startswith("compare") == comparing:
-            first, step = (1 + number % SAVES, SAVES) if name.startswith("save ") else (1, 1)
+            step = SAVES if name.startswith("save ") else VERBS[name].step
+            first = 1 + number % step
             cases += [(name, at) for at in range(first, 1 + counts["kill" not in fault], step)]
     return [cases[at] for at in sorted(range(len(cases)), key=lambda at: at * GOLDEN % 1)]
 

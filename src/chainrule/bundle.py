@@ -255,7 +255,7 @@ class Bundle:
         return evaluate_against(self, other, data, label, **reading)
 
     def translate(self, sources: Any, **options: Any) -> list[Translation]:
-        """One text for each of some sources; `options` are those of `GenerationConfig` and `LengthConfig`."""
+        """One text for each of some sources; `options` are those of `GenerationConfig` and `WriteConfig`."""
         return translate(self, [sources] if isinstance(sources, str) else sources, **options)
 
     def log_probability(self, targets: Iterable[str], sources: Iterable[Any]) -> np.ndarray:

@@ -26,6 +26,19 @@ def test_next_is_the_softmax_of_the_last_symbol() -> None:
     assert view["others"][0] == pytest.approx(1 - float(wanted.sum()), abs=1e-5)
 
 
+def test_what_follows_a_symbol_is_what_follows_the_text_with_it() -> None:
+    one, other = fitted(order=3), fitted(order=1)
+    view = cr.look([one, other], "what is", view="next", best=4, ahead=2, branches=2)
+    known = {token: at for at, token in enumerate(one.codec.tokens(range(one.codec.size)))}
+    wanted = known["the"], known["weather"]
+    [place] = [place for place in view["further"] if tuple(place["path"]) == wanted]
+    for model, lm in enumerate((one, other)):
+        expected = lm.next("what is the weather").probabilities
+        np.testing.assert_allclose(place["probabilities"][model], expected[place["ids"]], rtol=1e-5)
+    assert len(view["further"]) <= 4 + 16
+    assert cr.look(one, "what is", view="next", ahead=0)["further"] == []
+
+
 def test_next_shows_for_every_model_what_any_of_them_thinks_likely() -> None:
     one, other = small("gpt", layers=1, width=8, heads=2, seed=1), small("lstm", layers=1, width=8, seed=2)
     view = cr.look([one, other], TEXT, view="next", best=3)

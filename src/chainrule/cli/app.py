@@ -36,6 +36,7 @@ from chainrule.cli import (
     score,
     show,
     similar,
+    studio,
     translate,
 )
 from chainrule.cli.verb import DataVerb, ReadingVerb, Verb, Verbs
@@ -72,6 +73,7 @@ app.command("check", cls=check.CheckVerb)(check.check)
 app.command("compare", cls=compare.CompareVerb)(compare.compare)
 app.command("mix", cls=ReadingVerb)(mix.mix)
 app.command("look", cls=look.LookVerb)(look.look)
+app.command("studio", cls=Verb)(studio.studio)
 app.command("models", cls=Verb)(models.models)
 app.command("show", cls=Verb)(show.show)
 app.add_typer(import_.imports, name="import")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -25,9 +26,12 @@ class TranslateVerb(Verb):
 
     def groups(self, asked: Mapping[str, str]) -> Groups:
         from chainrule.decode.config import GenerationConfig
-        from chainrule.use.translate import LengthConfig
+        from chainrule.use.translate import AlignConfig, WriteConfig
 
-        return {"Generation": [*settings(GenerationConfig), *settings(LengthConfig)], **of_data()}
+        return {
+            "Generation": [*settings(GenerationConfig), *settings(WriteConfig), *settings(AlignConfig)],
+            **of_data(),
+        }
 
 
 def translate(
@@ -41,6 +45,13 @@ def translate(
     ] = None,
     id: Annotated[
         str | None, typer.Option("--id", metavar="COLUMN", help="The column with the id of each row.")
+    ] = None,
+    draft: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="MODEL",
+            help="Speculative decoding: a smaller model drafts; greedy, if nothing else is said.",
+        ),
     ] = None,
     int8: Int8 = False,
     json: Json = False,
@@ -60,10 +71,10 @@ def translate(
     writing = {name: value for name, value in options.items() if name not in reading}
     if texts and (file is not None or reading or id):
         raise ConfigError("Give texts, or --file with what says how to read it, not both.")
-    bundle = loaded(model, int8)
+    bundle, drafter = loaded(model, int8), None if draft is None else loaded(draft, False)
     if texts:
-        return _lines(translate(bundle, texts, **writing), output)
-    translator = Translator.of(bundle, writing)
+        return _lines(translate(bundle, texts, draft=drafter, **writing), output)
+    translator = Translator.of(bundle, writing, draft=drafter)
     if file is None and not reading and id is None:
         named("-")
         return _lines(translate_lines(translator, sys.stdin.buffer), output, waiting=True)
@@ -76,8 +87,9 @@ def _lines(found: Iterable[Translation], output: Printer, waiting: bool = False)
 
 
 def _plain(one: Translation) -> str:
-    """One line; of several choices, a line each with its log-probability."""
+    """One line; of several choices, a line each with its log-probability; an alignment after a tab."""
+    links = "" if one.alignment is None else "\t" + " ".join(f"{i}-{j}" for i, j in one.alignment)
     if len(one.choices) <= 1:
-        return " ".join(one.text.split())
+        return " ".join(one.text.split()) + links
     rows = ((" ".join(way.text.split()), way.log2prob) for way in one.choices)
     return "\n".join(text if log is None else f"{one.row}\t{log:.4f}\t{text}" for text, log in rows)

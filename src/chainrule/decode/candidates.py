@@ -47,7 +47,7 @@ def _top(logits: Tensor, count: int) -> tuple[Tensor, Tensor]:
         found = logits.topk(min(count, size))
         return found.values, found.indices
     whole = size - size % BLOCK
-    blocks = logits[:, :whole].unflatten(1, (-1, BLOCK))  # (N, V / 64, 64)
+    blocks = torch.unflatten(logits[:, :whole], 1, (-1, BLOCK))  # (N, V / 64, 64)
     chosen = blocks.amax(2).topk(count).indices  # (N, C)
     inside = blocks.gather(1, chosen[:, :, None].expand(-1, -1, BLOCK)).flatten(1)  # (N, 64 C)
     ids = (chosen[:, :, None] * BLOCK + torch.arange(BLOCK, device=logits.device)).flatten(1)

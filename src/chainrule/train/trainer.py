@@ -251,7 +251,7 @@ class Trainer:
 
     def _idle(self, batch: Batch) -> float:
         """Nothing to learn from: there are more processes than rows."""
-        self.state = self.body.start(0) if self.body.context is None else None
+        self.state = self.body.start(0).detach() if self.body.context is None else None
         return 0.0
 
     def _clip(self) -> float:

@@ -130,7 +130,7 @@ MADE: Mapping[str, Example] = {
     ),
     "digits": Example(
         "digits.tsv",
-        "digits spoken by a synthetic voice, in words (TSV: sound, words, part; and WAV files)",
+        "digits said by a synthetic voice, in words (TSV: sound, words, part; and WAV files)",
         measured.digits,
         TRAINING,
         source="sound",

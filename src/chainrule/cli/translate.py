@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,6 +18,7 @@ from chainrule.config import settings, share
 from chainrule.errors import ConfigError
 
 if TYPE_CHECKING:
+    from chainrule.bundle import Bundle
     from chainrule.use.translate import Translation
 
 
@@ -53,6 +54,13 @@ def translate(
             help="Speculative decoding: a smaller model drafts; greedy, if nothing else is said.",
         ),
     ] = None,
+    tree: Annotated[
+        bool,
+        typer.Option(
+            "--tree",
+            help="The whole search tree of every TEXT as JSON: log-probabilities, and why ways were dropped.",
+        ),
+    ] = False,
     int8: Int8 = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -72,6 +80,8 @@ def translate(
     if texts and (file is not None or reading or id):
         raise ConfigError("Give texts, or --file with what says how to read it, not both.")
     bundle, drafter = loaded(model, int8), None if draft is None else loaded(draft, False)
+    if tree:
+        return _trees(bundle, texts or (), writing)
     if texts:
         return _lines(translate(bundle, texts, draft=drafter, **writing), output)
     translator = Translator.of(bundle, writing, draft=drafter)
@@ -79,6 +89,14 @@ def translate(
         named("-")
         return _lines(translate_lines(translator, sys.stdin.buffer), output, waiting=True)
     _lines(translate_each(translator, named(file or "-"), id=id, **reading), output)
+
+
+def _trees(bundle: Bundle, texts: Iterable[str], writing: Mapping[str, Any]) -> None:
+    """One line of JSON for each text."""
+    if not texts:
+        raise ConfigError("--tree shows the search for a text given behind the model: give one.")
+    for text in texts:
+        print(encoded(bundle.search_tree(text, **writing).to_dict()))
 
 
 def _lines(found: Iterable[Translation], output: Printer, waiting: bool = False) -> None:

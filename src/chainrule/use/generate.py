@@ -129,6 +129,13 @@ def stream(
     yield from filter(None, until(pieces, config.stop))
 
 
+def request(bundle: Bundle, prompt: str, config: GenerationConfig) -> tuple[list[list[int]], Constraints]:
+    """What a search is asked for: the ids of a prompt, and what may follow."""
+    task = _Task.of(bundle, config, None)
+    known = [task.known(prompt)]
+    return known, task.constraints([prompt], known, 1)
+
+
 @dataclass(frozen=True)
 class _Task:
     """What prompts are continued by, and how."""
@@ -171,7 +178,7 @@ class _Task:
         from chainrule.decode.draft import drafted
         from chainrule.decode.sample import sample
 
-        constraints = self._constraints(prompts, known, self.config.count)
+        constraints = self.constraints(prompts, known, self.config.count)
         if self.drafter is None:
             return sample(self.model, known, self.config, constraints)
         return drafted(self.model, self.drafter, known, self.config, constraints)
@@ -192,7 +199,7 @@ class _Task:
         """The best texts of a beam, all different."""
         from chainrule.decode.beam import search
 
-        results = search(self.model, known, self.config, self._constraints(prompts, known, 1))
+        results = search(self.model, known, self.config, self.constraints(prompts, known, 1))
         texts = []
         for prompt, own, result in zip(prompts, known, results, strict=True):
             found: dict[str, float] = {}
@@ -202,7 +209,7 @@ class _Task:
             texts.append([Written(prompt, text, log2prob=log) for text, log in ways])
         return texts
 
-    def _constraints(self, prompts: Sequence[str], known: list[list[int]], count: int) -> Constraints:
+    def constraints(self, prompts: Sequence[str], known: list[list[int]], count: int) -> Constraints:
         """What must not be predicted, and where each of the `count` rows of a prompt ends."""
         never: tuple[int, ...] = (EOS,) if self.endless else ()
         never += () if self.config.unknown else self.codec.unwritten

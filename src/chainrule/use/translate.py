@@ -183,15 +183,20 @@ class Translator:
         return [found[row] for row in range(len(order))]
 
     def _written(self, inputs: EncoderInputs, rows: np.ndarray) -> list[tuple[Choice, ...]]:
+        prompts, limits, given = self._request(inputs, rows)
+        return (self._drawn if self.config.beam is None else self._found)(prompts, limits, given)
+
+    def request(self, sources: Sources, rows: np.ndarray) -> tuple[list[list[int]], Constraints, Any]:
+        """What a search is asked for: prompts, what may follow, and the sources of these rows as a model reads them."""
+        return self._request(self.reader.inputs(sources), rows)
+
+    def _request(self, inputs: EncoderInputs, rows: np.ndarray) -> tuple[list[list[int]], Constraints, Any]:
         prefix = prompt_ids(self.bundle.codec, self.writing.prefix) if self.writing.prefix else [BOS]
         count, longest = 1 if self.config.beam else self.config.count, self.config.length
         sizes = inputs.lengths[rows].tolist() if self.reader.measured else [longest] * len(rows)
         more = phrase_constraints(self.bundle.codec, self.config, prefix)
         limits = self.writing.constraints(sizes, count, longest, never=self.never, **more)
-        given = self.reader.tensors(inputs, rows)
-        if self.config.beam is None:
-            return self._drawn([prefix] * len(rows), limits, given)
-        return self._found([prefix] * len(rows), limits, given)
+        return [prefix] * len(rows), limits, self.reader.tensors(inputs, rows)
 
     @property
     def never(self) -> tuple[int, ...]:

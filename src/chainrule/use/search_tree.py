@@ -1,4 +1,4 @@
-"""`search_tree`: everything that a beam search looked at: every hypothesis, what it continues, and why it was dropped."""
+"""`search_tree`: all that a beam search looked at: every hypothesis, what it continues, and why it was dropped."""
 
 from __future__ import annotations
 
@@ -93,9 +93,9 @@ def search_tree(
     branches: int | None = None,
     **options: Any,
 ) -> SearchTree:
-    """The tree of a beam search; of each hypothesis also some `branches` that were dropped, twice the beam if not given.
+    """The tree of a beam search, with some dropped `branches` of each hypothesis, twice the beam if not given.
 
-    For an encoder-decoder `text` is the source, for others the prompt. `options` are those of `translate` or `generate`.
+    Of an encoder-decoder `text` is the source, else the prompt; `options` are those of `translate` or `generate`.
     """
     from chainrule.decode.beam import search
 

@@ -30,7 +30,7 @@ def pairs(count: int, seed: int = 0) -> dict[str, list[str]]:
 @pytest.fixture(scope="module")
 def model() -> cr.Bundle:
     """It copies, mostly."""
-    return cr.fit(pairs(300), valid=pairs(30, 1), epochs=40, lr=0.01, batch_size=16, **SMALL)
+    return cr.fit(pairs(300), valid=pairs(30, 1), epochs=25, lr=0.01, batch_size=16, **SMALL)
 
 
 @pytest.fixture(scope="module")

@@ -33,7 +33,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 QUICK = (
     "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 )  # a place in memory: millions of files are written
-LONG = 120.0  # seconds after which a case hangs, of which most take less than one: other programs may keep the machine busy
+LONG = 120.0  # seconds after which a case hangs; most take less than one, but other programs may keep the machine busy
 COLUMNS = ("refused", "success", "traceback", "hang", "lost", "wrong")
 TITLES = ("tried", "clean refusal", "success", "traceback", "hang", "lost", "silently wrong")
 BAD = COLUMNS[2:]

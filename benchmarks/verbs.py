@@ -281,22 +281,6 @@ def _comparisons() -> Iterator[Verb]:
             "formats/data/measured.csv/a.csv",
             ["--task", "regress", "--models", "majority,bag"],
         ),
-        (
-            "compare frames",
-            "data/moments.csv",
-            [
-                "--column",
-                "x,y",
-                "--group",
-                "session",
-                "--sort",
-                "time",
-                "--label",
-                "motion",
-                "--models",
-                "majority,cnn",
-            ],
-        ),
         ("compare tags", "formats/data/CoNLL-2003/a.txt", ["--task", "tag", "--models", "most-frequent-tag"]),
     ):
         yield Verb(

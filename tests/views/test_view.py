@@ -57,6 +57,37 @@ def test_a_damaged_array_is_refused() -> None:
         cr.View.from_json(json.dumps(values))
 
 
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        ("data", {"models": 3}),
+        ("data", {"bits": [[-1]], "names": [None], "tokens": 1}),
+    ],
+)
+@pytest.mark.parametrize("ending", ["svg", "png", "html"])
+def test_a_view_that_cannot_be_drawn_is_refused(
+    place: str, value: dict[str, object], ending: str, tmp_path: Path
+) -> None:
+    values = cr.look(fitted(), TEXT).to_dict()
+    view = cr.View.from_json(json.dumps(values | {place: value}))
+    with pytest.raises(cr.ChainruleError, match=r"damaged|has no"):
+        view.save(tmp_path / f"a.{ending}")
+        str(view)
+    assert list(tmp_path.iterdir()) in ([], [tmp_path / f"a.{ending}"])
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"kind": []}, {"data": []}, {"meta": 1}, {"kind": None}, {"meta": {"notes": 5}}]
+)
+def test_a_view_of_something_else_is_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(cr.ChainruleError, match="no view"):
+        cr.View.from_json(json.dumps(cr.look(fitted(), TEXT).to_dict() | wrong))
+    with pytest.raises(cr.ChainruleError, match="no view"):
+        cr.View.from_json("[" * 9000)
+    with pytest.raises(cr.ChainruleError, match="There is no view"):
+        cr.View.from_json(json.dumps(cr.look(fitted(), TEXT).to_dict() | {"kind": "../page/start"}))
+
+
 def test_a_missing_value_names_those_there_are() -> None:
     with pytest.raises(cr.ChainruleError, match="bits"):
         cr.look(fitted(), TEXT)["bit"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -21,6 +21,7 @@ TEXT = "what is the weather"
 HOSTILE = "</script><script>alert(1)</script> <img src=x onerror=alert(1)> \u2028"
 
 
+@settings(deadline=None)
 @given(
     arrays.arrays(
         st.sampled_from([np.float32, np.int32]), arrays.array_shapes(min_dims=0, max_dims=4, min_side=0)

@@ -7,48 +7,60 @@ is lacking is always tried.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
 import torch
 from torch import Tensor
 
-from chainrule.decode.config import Constraints
+from chainrule.decode.config import Constraints, Phrase
 from chainrule.decode.limits import table
 from chainrule.symbols import PAD
 
-Phrase = tuple[int, ...]
 
-
-def said(phrase: Phrase, text: Sequence[int]) -> int:
-    """How many symbols of a phrase a text has: all if it occurs in it, else those that the text ends with."""
+def said(phrase: Phrase, text: Sequence[int], within: Callable[[int | None, int], bool]) -> int:
+    """How many symbols of a phrase a text has: all if it occurs as whole words, else those that the text ends with."""
     size = len(phrase)
-    if any(tuple(text[at : at + size]) == phrase for at in range(len(text) - size + 1)):
+
+    def cut(place: int) -> bool:
+        """Whether a word stands to both sides of this place."""
+        return 0 < place < len(text) and within(text[place - 1], text[place])
+
+    def at(place: int) -> bool:
+        return tuple(text[place : place + size]) == phrase[: len(text) - place] and not cut(place)
+
+    if any(at(place) and not cut(place + size) for place in range(len(text) - size + 1)):
         return size
-    ends = (some for some in range(size - 1, 0, -1) if tuple(text[len(text) - some :]) == phrase[:some])
-    return next(ends, 0)
+    return next(
+        (len(text) - place for place in range(max(0, len(text) - size + 1), len(text)) if at(place)), 0
+    )
 
 
 @dataclass(frozen=True)
 class Banks:
-    """The phrases that the continuation of each prompt must hold, and how the places of a beam are given out."""
+    """What the continuation of each prompt must hold, and how the places of a beam are given out."""
 
-    phrases: Sequence[Sequence[Phrase]]
+    each: Sequence[Constraints]
 
     @classmethod
     def of(cls, each: Sequence[Constraints]) -> Self | None:
         """Of the constraints of each prompt; None where nothing must occur."""
-        return cls([one.forced for one in each]) if any(one.forced for one in each) else None
+        return cls(each) if any(one.forced for one in each) else None
 
     def lacking(self, prompt: int, text: Sequence[int]) -> int:
-        """How many symbols a text still needs."""
-        return sum(len(phrase) - said(phrase, text) for phrase in self.phrases[prompt])
+        """How many symbols a text still needs, every phrase being spelled as is nearest."""
+        within, forced = self.each[prompt].within, self.each[prompt].forced
+        return sum(min(len(way) - said(way, text, within) for way in ways) for ways in forced)
 
     def next(self, prompt: int, text: Sequence[int]) -> list[int]:
-        """What would bring a text on: the next symbol of each phrase that it lacks, and its first one."""
-        lacking = [(one, size) for one in self.phrases[prompt] if (size := said(one, text)) < len(one)]
-        return list(dict.fromkeys(id for phrase, size in lacking for id in (phrase[size], phrase[0])))
+        """What would bring a text on: of each phrase that it lacks, the next symbol of each spelling and its first."""
+        within, found = self.each[prompt].within, list[int]()
+        for ways in self.each[prompt].forced:
+            sizes = [(way, said(way, text, within)) for way in ways]
+            if all(size < len(way) for way, size in sizes):
+                found += [id for way, size in sizes for id in (way[size], way[0])]
+        return list(dict.fromkeys(found))
 
     def extended(
         self, values: Tensor, ids: Tensor, logits: Tensor, prompts: Tensor, texts: Tensor
@@ -85,7 +97,8 @@ class Banks:
 
     def _shared(self, prompt: int, kept: Sequence[int], lacking: Sequence[int], width: int) -> list[int]:
         """Which of those `kept`, best first, get one of `width` places: the share of every bank, then the best."""
-        share = max(1, width // (1 + sum(map(len, self.phrases[prompt]))))
+        symbols = sum(max(map(len, ways)) for ways in self.each[prompt].forced)
+        share = max(1, width // (1 + symbols))
         first: list[int] = []
         for bank in sorted({lacking[at] for at in kept}):
             first += [at for at in kept if lacking[at] == bank][:share]

@@ -7,10 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
+import numpy as np
+
 from chainrule.config import Config, option
 from chainrule.errors import ConfigError
 from chainrule.symbols import EOS, IDS
 
+Phrase = tuple[int, ...]
 SEEDS = -(1 << 63), (1 << 64) - 1  # what 64 bits hold, with a sign or without
 
 
@@ -122,8 +125,12 @@ class Constraints:
     ends: Callable[[int, Sequence[int]], bool] | None = None  # whether a row ends with these symbols, too
     least: Sequence[int] | None = None  # by row, so many symbols must come before the last one
     most: Sequence[int] | None = None  # by row, how many symbols are added, the last one included
-    bad: tuple[tuple[int, ...], ...] = ()  # phrases that do not occur
-    forced: tuple[tuple[int, ...], ...] = ()  # phrases that occur; for beams
+    bad: tuple[Phrase, ...] = ()  # phrases that do not occur
+    forced: tuple[tuple[Phrase, ...], ...] = ()  # what occurs: of each phrase one of its spellings; for beams
+    opens: np.ndarray | None = (
+        None  # (V,) which ids begin with a letter, where words are made of several symbols
+    )
+    closes: np.ndarray | None = None  # (V,) which end with one
 
     def end(self, row: int, ids: Sequence[int]) -> bool:
         """Whether the symbols that row number `row` has added are all of them."""
@@ -143,7 +150,20 @@ class Constraints:
 
     def banned(self, ids: Sequence[int]) -> list[int]:
         """What must not follow these symbols, those of the prompt included, for it would complete a bad phrase."""
-        return [bad[-1] for bad in self.bad if tuple(ids[max(0, len(ids) - len(bad) + 1) :]) == bad[:-1]]
+        size = len(ids)
+        return [
+            bad[-1]
+            for bad in self.bad
+            if len(bad) <= size + 1
+            and tuple(ids[size - len(bad) + 1 :]) == bad[:-1]
+            and not self.within(ids[size - len(bad)] if size >= len(bad) else None, bad[0])
+        ]
+
+    def within(self, before: int | None, after: int) -> bool:
+        """Whether two symbols that follow each other are of one word."""
+        if before is None or self.opens is None or self.closes is None:
+            return False
+        return bool(self.closes[before] and self.opens[after])
 
 
 FREE = Constraints()

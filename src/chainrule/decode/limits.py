@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from chainrule.decode.config import Constraints
+from chainrule.decode.config import Constraints, Phrase
 from chainrule.decode.cursor import Prompts
 from chainrule.decode.filters import only
 from chainrule.symbols import PAD
@@ -32,8 +32,8 @@ class Limits:
     @classmethod
     def of(cls, each: Sequence[Constraints], prompts: Prompts, device: Any) -> Limits:
         """Of the constraints of each prompt."""
-        never = table([(*one.never, *(bad[0] for bad in one.bad if len(bad) == 1)) for one in each], device)
-        tail = max((len(bad) - 1 for one in each for bad in one.bad), default=0)
+        never = table([one.never for one in each], device)
+        tail = max((len(bad) for one in each for bad in one.bad), default=0)
         ends = [[int(id) for id in prompt[max(0, len(prompt) - tail) :]] for prompt in prompts]
         before = table([[*[PAD] * (tail - len(end)), *end] for end in ends], device)
         return cls(each, never, table([one.stop for one in each], device), before)
@@ -53,15 +53,21 @@ class Limits:
             found += [self._ending(bad, prompts, texts) for bad in self._phrases()]
         return torch.cat(found, 1)
 
-    def _phrases(self) -> list[tuple[int, ...]]:
-        """Those of several symbols that must not occur in some row."""
-        return list(dict.fromkeys(bad for one in self.each for bad in one.bad if len(bad) > 1))
+    def _phrases(self) -> list[Phrase]:
+        """What must not occur in some row."""
+        return list(dict.fromkeys(bad for one in self.each for bad in one.bad))
 
-    def _ending(self, bad: tuple[int, ...], prompts: Tensor, texts: Tensor) -> Tensor:
+    def _ending(self, bad: Phrase, prompts: Tensor, texts: Tensor) -> Tensor:
         """The last id of a phrase (N, 1) where a text ends with the others, PAD elsewhere."""
+        size = texts.shape[1]
         whose = torch.tensor([bad in one.bad for one in self.each], device=prompts.device)[prompts]
-        begun = texts[:, texts.shape[1] - len(bad) + 1 :] == torch.tensor(bad[:-1], device=texts.device)
-        return torch.where(whose & begun.all(1), bad[-1], PAD)[:, None]
+        begun = texts[:, size - len(bad) + 1 :] == torch.tensor(bad[:-1], device=texts.device)
+        before = texts[:, size - len(bad)].tolist()
+        inside = [
+            self.each[prompt].within(id, bad[0]) for prompt, id in zip(prompts.tolist(), before, strict=True)
+        ]
+        free = ~torch.tensor(inside, dtype=torch.bool, device=texts.device)
+        return torch.where(whose & begun.all(1) & free, bad[-1], PAD)[:, None]
 
     def full(self, length: int, longest: int) -> Tensor:
         """Which prompts (B,) get no more than so many symbols, of `longest` at most."""

@@ -54,7 +54,8 @@ def sample(
     rows = list(range(len(texts)))  # which text each row of the cursor continues
     going = [True] * len(rows)
     for left in range(config.length - 1, -1, -1):
-        logits = _possible(cursor.logits.cpu(), constraints, rows, texts)
+        said = [[*prompts[row // config.count], *texts[row]] for row in rows] if constraints.bad else []
+        logits = _possible(cursor.logits.cpu(), constraints, rows, texts, said)
         ids = _chosen(logits, config, generators, rows)
         step: list[list[int]] = [[] for _ in texts]
         for place, (row, id) in enumerate(zip(rows, ids, strict=True)):
@@ -72,14 +73,22 @@ def sample(
 
 
 def _possible(
-    logits: Tensor, constraints: Constraints, rows: Sequence[int], texts: Sequence[Sequence[int]]
+    logits: Tensor,
+    constraints: Constraints,
+    rows: Sequence[int],
+    texts: Sequence[Sequence[int]],
+    said: Sequence[Sequence[int]],
 ) -> Tensor:
-    """Logits (B, V) of what may come next in these rows."""
+    """Logits (B, V) of what may come next in these rows, `said` being what counts for bad phrases."""
     allowed = without(logits, constraints.never)
-    early = [place for place, row in enumerate(rows) if constraints.early(row, len(texts[row]))]
-    if not early:
+    banned = [constraints.banned(one) for one in said] or [[] for _ in rows]
+    for place, row in enumerate(rows):
+        banned[place] += constraints.stop if constraints.early(row, len(texts[row])) else ()
+    places = [place for place, ids in enumerate(banned) for _ in ids]
+    if not places:
         return allowed
-    return allowed.index_copy(0, torch.tensor(early), without(allowed[early], constraints.stop))
+    ids = torch.tensor([id for one in banned for id in one])
+    return allowed.index_put((torch.tensor(places), ids), torch.tensor(-torch.inf, dtype=allowed.dtype))
 
 
 def joined(steps: Steps) -> list[list[int]]:

@@ -137,3 +137,26 @@ def test_the_curves_of_training_are_the_history_and_those_of_a_run(tmp_path: Pat
         cr.look(fitted(), view="training")
     with pytest.raises(cr.ChainruleError, match="no folder of a run"):
         cr.look(lm, view="training", run=str(tmp_path / "none"))
+
+
+def test_recall_is_the_mean_probability_of_the_last_symbol_at_each_distance(tmp_path: Path) -> None:
+    rows = [
+        "the is is the",
+        "what the what",
+        "time is the time",
+        "is it it is fine",
+    ]  # the last one asks nothing
+    (tmp_path / "rows.txt").write_text("\n".join(rows))
+    one, other = fitted(order=3), fitted(order=1)
+    view = cr.look([one, other], view="recall", corpus=str(tmp_path / "rows.txt"))
+    assert view["distances"].tolist() == [2, 3]
+    assert view["counts"].tolist() == [1, 2]
+    for model, lm in enumerate((one, other)):
+        found = {row: 2 ** -lm.score(row).tokens[-2].bits for row in rows[:3]}
+        wanted = [found[rows[1]], (found[rows[0]] + found[rows[2]]) / 2]
+        np.testing.assert_allclose(view["probabilities"][model], wanted, rtol=1e-4)
+    assert view["chance"] == pytest.approx(1 / 3)
+    with pytest.raises(cr.ChainruleError, match="--corpus"):
+        cr.look(one, view="recall")
+    with pytest.raises(cr.ChainruleError, match="reads both ways"):
+        cr.look(small("bert", width=8, heads=2), view="recall", corpus=str(tmp_path / "rows.txt"))

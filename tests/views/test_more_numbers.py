@@ -116,6 +116,7 @@ def test_the_shares_of_layers_are_the_softmax_of_their_weights() -> None:
         elmo.body.mix.weights.copy_(torch.tensor([0.0, 1.0, 2.0]))  # type: ignore[attr-defined]
     [model] = cr.look(elmo, view="mixing")["models"]
     np.testing.assert_allclose(model["shares"], torch.tensor([0.0, 1.0, 2.0]).softmax(0).numpy(), rtol=1e-6)
+    assert len(cr.look(elmo, view="mixing")["models"][0]["steps"]) == 0
     with pytest.raises(cr.ChainruleError, match="--from ELMO"):
         cr.look(gpt(), view="mixing")
 
@@ -160,3 +161,35 @@ def test_recall_is_the_mean_probability_of_the_last_symbol_at_each_distance(tmp_
         cr.look(one, view="recall")
     with pytest.raises(cr.ChainruleError, match="reads both ways"):
         cr.look(small("bert", width=8, heads=2), view="recall", corpus=str(tmp_path / "rows.txt"))
+
+
+def test_a_run_that_keeps_models_shows_what_each_would_say(tmp_path: Path) -> None:
+    path = tmp_path / "text.txt"
+    path.write_text("\n".join(LINES * 8))
+    lm = cr.fit(str(path), model="gru", width=8, tokens=3_000, run=str(tmp_path / "run"), keep=4)
+    [model] = cr.look(lm, "what is", view="training", run=str(tmp_path / "run"), length=5, best=3)["models"]
+    steps = [one["step"] for one in model["kept"]]
+    assert 2 <= len(steps) <= 4 and steps == sorted(steps) and steps[-1] == lm.history[-1]["step"]
+    firsts, lasts = model["kept"][0]["probabilities"], model["kept"][-1]["probabilities"]
+    assert not np.allclose(firsts, lasts)
+    assert {"lr", "gradient norm", "clipped"} <= set(model["curves"])
+    assert (model["curves"]["gradient norm"] > 0).any()
+    assert "what it" not in str(cr.look(lm, view="training"))
+    other = small("gru", layers=1, width=4)
+    other.card["history"] = lm.card["history"]
+    with pytest.raises(cr.ChainruleError, match="no weights of this gru"):
+        cr.look(other, "what", view="training", run=str(tmp_path / "run"))
+
+
+def test_a_task_notes_how_much_it_uses_of_each_layer_while_it_learns(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(CSV)
+    sizes = {"width": 8, "letter_embedding": 4, "word_length": 8, "layers": 1}
+    lm = cr.fit(str(path), task="classify", label="label", model="elmo", epochs=3, **sizes)
+    view = cr.look(lm, view="mixing")
+    [model] = view["models"]
+    assert model["over"].shape == (len(model["steps"]), 2) and len(model["steps"]) > 1
+    np.testing.assert_allclose(model["over"].sum(1), 1.0, rtol=1e-5)
+    assert not np.allclose(model["over"][0], model["over"][-1])
+    view.save(tmp_path / "a.svg")
+    assert (tmp_path / "a.svg").read_text().count("<polyline") >= 2

@@ -115,6 +115,12 @@ VIEWS = {
     "gradient": (lambda: cr.look(small("lstm", layers=1, width=4), TEXT, view="gradient"), "polyline"),
     "layers": (lambda: cr.look(gpt(), TEXT, view="layers"), ".lens td"),
     "saliency": (lambda: cr.look(gpt(), TEXT, view="saliency", contrast="time"), ".symbol"),
+    "recall": (
+        lambda: cr.look(
+            [fitted(), fitted(order=1)], view="recall", corpus=str(Path(__file__).parent / "recall.txt")
+        ),
+        "polyline",
+    ),
     "cells": (lambda: cr.look(small("gru", layers=2, width=4), TEXT, view="cells"), "polyline"),
     "vectors": (lambda: cr.look(gpt(), f"{TEXT} | the time | it is fine", view="vectors"), "circle"),
 }

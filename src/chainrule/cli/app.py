@@ -34,6 +34,7 @@ from chainrule.cli import (
     rank,
     rate,
     score,
+    serve,
     show,
     similar,
     translate,
@@ -71,6 +72,7 @@ app.command("anomalies", cls=DataVerb)(anomalies.anomalies)
 app.command("check", cls=check.CheckVerb)(check.check)
 app.command("compare", cls=compare.CompareVerb)(compare.compare)
 app.command("mix", cls=ReadingVerb)(mix.mix)
+app.command("serve", cls=serve.ServeVerb)(serve.serve)
 app.command("look", cls=look.LookVerb)(look.look)
 app.command("models", cls=Verb)(models.models)
 app.command("show", cls=Verb)(show.show)

@@ -92,7 +92,7 @@ def _chosen(
     logits: Tensor, config: GenerationConfig, generators: RowGenerators, rows: Sequence[int]
 ) -> list[int]:
     """The next symbol after logits (B, V) of these rows; PAD where none is possible."""
-    _check(logits)
+    check_finite(logits)
     if config.temperature == 0:
         return surest(logits).tolist()
     return draw(narrowed(logits, config), generators.each(rows)).tolist()
@@ -120,7 +120,7 @@ def draw(logits: Tensor, uniform: Tensor) -> Tensor:
     return torch.where(best[:, 0] > -torch.inf, chosen, PAD)
 
 
-def _check(logits: Tensor) -> None:
+def check_finite(logits: Tensor) -> None:
     """Refuse predictions that are no probabilities: the greatest logit of a row is NaN or infinite."""
     if not bool((logits.amax(-1) < torch.inf).all()):
         raise ModelError(

@@ -19,10 +19,10 @@ class ServeConfig(Config):
         None, "what clients must send as a bearer token; beyond this machine one is generated if not given"
     )
     workers: int = option(1, "processes behind the address, which share the weights", low=1, high=256)
-    batch_size: int = option(
-        32, "texts written side by side at most (continuous batching)", low=1, high=4096
+    batch_size: int = option(32, "texts written side by side at most (continuous batching)", low=1, high=4096)
+    queue: int = option(
+        256, "requests that may wait; any more are told to come later (429)", low=1, high=100_000
     )
-    queue: int = option(256, "requests that may wait; any more are told to come later (429)", low=1, high=100_000)
     time_limit: float = option(120.0, "seconds that a request may take", low=0.1, high=86_400.0)
     max_tokens: int = option(4096, "most symbols that one text may get", low=1, high=1_000_000)
     max_prompt: int = option(32_768, "most symbols of a prompt", low=1, high=10_000_000)

@@ -161,7 +161,10 @@ class Engine:
                 continue
             taken += prompt.texts
             scored = prompt.logprobs if prompt.echo else None
-            self._guarded(ticket, lambda ticket=ticket, prompt=prompt, scored=scored: self._begin(ticket, prompt, scored))  # type: ignore[misc]
+            self._guarded(
+                ticket,
+                lambda ticket=ticket, prompt=prompt, scored=scored: self._begin(ticket, prompt, scored),
+            )  # type: ignore[misc]
 
     def _begin(self, ticket: Ticket, prompt: Prompt, scored: int | None) -> None:
         reading = Reading(self.bundle.model, prompt.ids, self.cache, scored)
@@ -192,7 +195,9 @@ class Engine:
         rows = [opening.row] if opening.row else [self._row(ticket, prompt, at) for at in range(prompt.texts)]
         if opening.row is None:
             self.counts.cached_tokens += reading.cached
-            self.outbox.tell(ticket, Read(prompt.first, tuple(reading.logs), reading.cached), done=int(not rows))
+            self.outbox.tell(
+                ticket, Read(prompt.first, tuple(reading.logs), reading.cached), done=int(not rows)
+            )
         if rows:
             self.texts.begin(rows, reading.place)
 

@@ -20,7 +20,12 @@ class Refused(Exception):
     """A request that is not answered, with its status."""
 
     def __init__(
-        self, status: int, why: str, param: str | None = None, code: str | None = None, wait: int | None = None
+        self,
+        status: int,
+        why: str,
+        param: str | None = None,
+        code: str | None = None,
+        wait: int | None = None,
     ) -> None:
         super().__init__(why)
         self.status, self.param, self.code, self.wait = status, param, code, wait

@@ -94,12 +94,12 @@ class RaggedCache:
 
     def extended(self, keys: Tensor, values: Tensor) -> RaggedCache:
         """With keys and values (B, H, 1, d) of one new symbol a row."""
-        each = zip(self.rows, keys.split(1), values.split(1), strict=True)
+        each = zip(self.rows, torch.split(keys, 1), torch.split(values, 1), strict=True)
         return RaggedCache(tuple(row.extended(key, value) for row, key, value in each))
 
     def attended(self, queries: Tensor, allowed: Tensor | None, causal: bool) -> Tensor:
         """Attention (B, H, 1, d) of queries (B, H, 1, d), row by row, to all that each row has."""
-        each = zip(self.rows, queries.split(1), strict=True)
+        each = zip(self.rows, torch.split(queries, 1), strict=True)
         return torch.cat([row.attended(query, None, False) for row, query in each])
 
 

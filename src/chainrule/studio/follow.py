@@ -20,6 +20,7 @@ class Heard:
 
     read: int = 0  # bytes
     latest: dict[str, Any] | None = None  # progress
+    valid: float | None = None  # the last validation
     curve: list[tuple[float, float | None, float | None]] = field(
         default_factory=list
     )  # seconds, loss, valid
@@ -54,9 +55,11 @@ class Heard:
 
     def _point(self, event: Mapping[str, Any]) -> None:
         loss, nats = event["loss"], event.get("nats")
-        self.curve.append((event.get("elapsed") or 0.0, loss, None if nats == loss else nats))
+        judged = None if nats in (loss, self.valid) else nats
+        self.valid = judged or self.valid
+        self.curve.append((event.get("elapsed") or 0.0, loss, judged))
         if len(self.curve) > 2 * POINTS:
-            self.curve = self.curve[::2]
+            self.curve = [one for at, one in enumerate(self.curve) if at % 2 or one[2] is not None]
 
     def _race(self, event: Mapping[str, Any], passed: object) -> None:
         if "rungs" in event:

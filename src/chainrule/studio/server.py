@@ -86,9 +86,8 @@ def application(studio: Studio) -> FastAPI:
         await studio.pool.close()
 
     app = FastAPI(lifespan=living, openapi_url=None, docs_url=None, redoc_url=None)
-    app.add_exception_handler(ChainruleError, _explained)
-    app.add_exception_handler(OSError, _explained)
-    app.add_exception_handler(TooLarge, _explained)
+    for kind in (ChainruleError, OSError, TooLarge, KeyError, TypeError, ValueError):
+        app.add_exception_handler(kind, _explained)
     _pages(app)
     _data(app, studio)
     _jobs(app, studio)
@@ -98,14 +97,14 @@ def application(studio: Studio) -> FastAPI:
 
 
 def _explained(request: Request, error: Exception) -> JSONResponse:
-    """What went wrong, in words; the address of nobody's file that was not asked for."""
+    """What went wrong, in words."""
     if isinstance(error, TooLarge):
         return JSONResponse({"error": "The file is larger than this studio takes."}, 413)
-    told = (
-        str(error)
-        if isinstance(error, ChainruleError)
-        else f"The system says: {getattr(error, 'strerror', '')}."
-    )
+    told = str(error)
+    if isinstance(error, OSError):
+        told = f"The system says: {error.strerror or error}."
+    elif not isinstance(error, ChainruleError):
+        told = f"That is not how a studio is asked ({type(error).__name__}: {error})."
     return JSONResponse({"error": told}, 400)
 
 

@@ -81,7 +81,14 @@ function leaderboard(answer) {
   const cells = (one) => answer.figures?.length ? named.map((name) => figure(one.figures?.[name])) : [figure(one.bits)];
   return element("div", { class: "stack" }, element("p", {}, (answer.advice?.sentences ?? []).join(" ")),
     table(["model", ...named.map((one) => one.replace(/_/g, " ")), "weights", "time"], rows.map((one) => [one.title + (one.dropped ? " (dropped)" : ""), ...cells(one), count(one.parameters), duration(one.seconds)])),
-    answer.models.filter((one) => one.failed).map((one) => element("p", { class: "note" }, `${one.name}: ${one.failed}`)));
+    [...reasons(answer.models)].map(([why, names]) => quiet(`${names.join(", ")}: ${why}`)));
+}
+
+/* Models without figures, those with the same reason together. */
+function reasons(models) {
+  const found = new Map();
+  for (const one of models.filter((other) => other.failed)) found.set(one.failed, [...(found.get(one.failed) ?? []), one.title ?? one.name]);
+  return found;
 }
 
 /* A rating has a page of its own: its address stands in the log. */

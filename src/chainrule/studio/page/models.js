@@ -27,15 +27,18 @@ export function show(root, params) {
   const grid = element("div", { class: "grid" }), open = element("div"), told = element("div"), chosen = new Set();
   const search = element("input", { type: "search", placeholder: "Find a model", aria_label: "Find a model" });
   const order = select(Object.keys(ORDERS).map((name) => [name, name]), "newest", () => fill());
+  const inner = element("input", { type: "checkbox", on: { change: () => fill() } }), innerLabel = element("label", { class: "inline" }, inner, element("span"));
   const compare = button("Compare", () => side(), "primary");
   let all = [], limit = STEP;
 
   const fill = () => {
-    const words = search.value.toLowerCase().split(/\s+/);
-    const wanted = all.filter((one) => words.every((word) => `${one.name} ${one.family} ${one.task} ${one.codec} ${one.data}`.toLowerCase().includes(word))).sort(ORDERS[order.value]);
+    const words = search.value.toLowerCase().split(/\s+/), nested = all.filter((one) => one.name.includes("/")).length;
+    innerLabel.hidden = !nested;
+    innerLabel.lastChild.textContent = `with the ${nested} of comparisons`;
+    const wanted = all.filter((one) => (inner.checked || search.value || !one.name.includes("/")) && words.every((word) => `${one.name} ${one.family} ${one.task} ${one.codec} ${one.data}`.toLowerCase().includes(word))).sort(ORDERS[order.value]);
     grid.replaceChildren(...wanted.slice(0, limit).map((one) => shown(one, chosen, choose, act)));
     if (wanted.length > limit) grid.append(button(`Show ${wanted.length - limit} more`, () => { limit += 200; fill(); }, "wide"));
-    if (!wanted.length) grid.append(element("div", { class: "empty" }, element("p", {}, all.length ? "No model is called so." : "No models yet."), all.length ? null : link("Train one", "#/train", "button primary")));
+    if (!wanted.length) grid.append(element("div", { class: "empty" }, element("p", {}, all.length ? "No model here." : "No models yet."), all.length ? null : link("Train one", "#/train", "button primary")));
   };
   const choose = () => { compare.hidden = chosen.size < 2; compare.textContent = `Compare ${chosen.size} models`; };
   const load = async (fresh) => {
@@ -80,7 +83,7 @@ export function show(root, params) {
   search.addEventListener("input", () => { limit = STEP; fill(); });
   compare.hidden = true;
   root.append(head("Models", "Everything that was trained in this folder."), open,
-    element("div", { class: "toolbar" }, search, element("label", { class: "inline" }, "by", order), compare), told, grid);
+    element("div", { class: "toolbar" }, search, element("label", { class: "inline" }, "by", order), innerLabel, compare), told, grid);
   load(true).then(() => { const one = all.find((other) => other.name === params.get("open")); if (one) act.open(one); });
 }
 

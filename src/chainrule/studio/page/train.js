@@ -44,7 +44,7 @@ function build(root, all, found, made, params) {
   const names = found.map((one) => [one.name, one.name]);
   const data = select(names, params.get("data") ?? names[0]?.[0], () => changed());
   const second = select(names, names[1]?.[0], () => changed());
-  const tasks = all.tasks.map((one) => [one.name, one.name]);
+  const tasks = all.tasks.map((one) => [one.name, `${one.name} – ${one.help.split(":")[0]}`]);
   const task = select(tasks, params.get("task") ?? "next", () => { families(); changed(true); });
   const family = select([], "", () => changed(true));
   const codec = select([["", "chosen from the data"], ...all.codecs.map((one) => [one.name, one.name])], "", () => changed());

@@ -61,7 +61,9 @@ function questions(state, output, ending) {
     output.replaceChildren(waiting("Loading the model …"));
     try {
       const answer = state.verb === "generate" ? await written(question, output, control.signal) : await ask(state.verb, question, control.signal);
-      output.replaceChildren(...verb.shown(answer, question), command(verb.command(question)));
+      const drawn = answer?.seed ?? null; // what was drawn by chance can be drawn again
+      const same = drawn === null || question.settings.beam ? question : { ...question, settings: { ...question.settings, seed: drawn } };
+      output.replaceChildren(...verb.shown(answer, question), command(verb.command(same)));
     } catch (error) {
       if (error.name === "AbortError") output.append(quiet("Stopped."));
       else output.replaceChildren(alarm(error.message));

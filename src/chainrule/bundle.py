@@ -164,7 +164,7 @@ class Bundle:
     def rank_file(self, data: Given, /, **options: Any) -> tuple[Nbest, ...]:
         """The n-best lists of a table, each ranked: `rank_file("nbest.tsv", group="utterance")`."""
         config, reading = parted(options, NbestConfig)
-        return rank_file(self, data, config, **reading)
+        return rank_file(self, data, config, load, **reading)
 
     def unknown(self, text: str) -> tuple[str, ...]:
         """The symbols of a text that this model does not know."""

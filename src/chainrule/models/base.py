@@ -21,6 +21,7 @@ from chainrule.config import Config, option
 from chainrule.errors import ModelError
 from chainrule.models.state import State
 from chainrule.progress import Progress, no_progress
+from chainrule.runtime import step_begins
 from chainrule.symbols import BOS, IDS, MASK, PAD
 
 if TYPE_CHECKING:
@@ -230,6 +231,7 @@ class ArrayBody(Body):
     def inference(self, symbols: int = 0) -> Iterator[None]:
         import torch
 
+        step_begins()
         with torch.no_grad(), _threads(self, symbols):
             yield
 

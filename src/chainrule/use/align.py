@@ -7,41 +7,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from chainrule.decode.alignment import alignments
 from chainrule.errors import ModelError
 from chainrule.models.base import Body
-from chainrule.models.state import State
 from chainrule.symbols import BOS, EOS
 from chainrule.use.source_inputs import SourceReader, Sources
 from chainrule.use.text import encodable, shown
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from chainrule.bundle import Bundle
     from chainrule.codecs.base import Codec
 
-BLIND = "The family {family!r} attends to no source: it has no alignment. Fit a transformer, or seq2seq with attention."
-
-
-def alignments(body: Body, tokens: Tensor, state: State) -> Tensor:
-    """Attention weights (B, T, S): where it looks for what comes after each of tokens (B, T), read from `state`.
-
-    Those of a row sum to 1, and are 0 at padding of the source. A family names the tap that tells them in `alignment`:
-    (B, T, S), or (B, H, T, S) by heads, of which the mean is taken. Where several layers tell, the last one counts.
-    """
-    import torch
-
-    from chainrule.nn.tap import listening
-
-    if body.alignment is None:
-        raise ModelError(BLIND.format(family=body.family))
-    with body.inference(tokens.numel()), listening(body, body.alignment) as heard:
-        body.read(tokens, state)
-    if not heard:
-        raise ModelError(BLIND.format(family=body.family))
-    weights = torch.cat(list(heard.values())[-1], -2)
-    return weights.mean(1) if weights.dim() == 4 else weights
-
+__all__ = ["Links", "alignments", "symbol_weights", "word_links"]
 
 Links = tuple[tuple[int, int], ...]  # source word, target word, from 0
 

@@ -13,6 +13,7 @@ from chainrule.config import Config, option, parted
 from chainrule.decode.config import Constraints, GenerationConfig
 from chainrule.errors import ModelError
 from chainrule.models.base import LanguageModel
+from chainrule.runtime import blocks_kept
 from chainrule.symbols import BOS
 from chainrule.use.align import Links, word_links
 from chainrule.use.generate import settings
@@ -165,9 +166,10 @@ class Translator:
         """The same of what an encoder is given; those of similar length are translated together."""
         order = sorted(range(len(inputs.lengths)), key=lambda row: -inputs.lengths[row])
         found: dict[int, tuple[Choice, ...]] = {}
-        for first in range(0, len(order), ROWS):
-            some = order[first : first + ROWS]
-            found |= dict(zip(some, self._written(inputs, np.array(some)), strict=True))
+        with blocks_kept():
+            for first in range(0, len(order), ROWS):
+                some = order[first : first + ROWS]
+                found |= dict(zip(some, self._written(inputs, np.array(some)), strict=True))
         return [found[row] for row in range(len(order))]
 
     def _written(self, inputs: EncoderInputs, rows: np.ndarray) -> list[tuple[Choice, ...]]:

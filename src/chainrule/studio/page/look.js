@@ -85,7 +85,7 @@ function figure(asked, signal, onward) {
     host.replaceChildren();
     host.attachShadow({ mode: "open" }).append(element("link", { rel: "stylesheet", href: "/views.css" }), inner);
     const { command: made, ...meta } = view.meta;
-    draw({ ...view, meta }, inner);
+    draw({ ...view, meta, data: { ...view.data, further: [] } }, inner); // a click asks the model itself
     if (view.kind === "next") inner.addEventListener("click", (event) => follow(event, onward));
     root.append(command(made));
     root.dataset.drawn = view.kind;

@@ -137,12 +137,7 @@ class DecoderState(State):
     def rows(self) -> list[list[KVCache]]:
         """For every layer the cache of each row."""
         return [
-            list(cache.rows)
-            if isinstance(cache, RaggedCache)
-            else [cache]
-            if len(self.length) == 1
-            else [cache.map(lambda one, row=row: one[row : row + 1]) for row in range(len(self.length))]
-            for cache in self.caches
+            list(cache.rows) if isinstance(cache, RaggedCache) else cache.split() for cache in self.caches
         ]
 
 

@@ -68,6 +68,13 @@ class KVCache:
             buffer = KVBuffer(self.keys, self.values, length + max(GROWTH, length // 2))
         return KVCache(*buffer.add(keys, values), buffer)
 
+    def split(self) -> list[KVCache]:
+        """One cache for each row."""
+        if len(self.keys) == 1:
+            return [self]
+        each = zip(torch.split(self.keys, 1), torch.split(self.values, 1), strict=True)
+        return [KVCache(keys, values) for keys, values in each]
+
     def attended(self, queries: Tensor, allowed: Tensor | None, causal: bool) -> Tensor:
         """Scaled dot-product attention (B, H, T, d) of queries (B, H, T, d)."""
         return F.scaled_dot_product_attention(queries, self.keys, self.values, allowed, is_causal=causal)

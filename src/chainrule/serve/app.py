@@ -272,7 +272,7 @@ class Front:
             found = (engine.bundle.embed([one.text for one in part]) for part in _eights(prompts))
             return [vector for part in found for vector in part]
 
-        [vectors] = await self._called(request, engine, run)
+        vectors: list[np.ndarray] = (await self._called(request, engine, run))[0]
         data = [
             {"object": "embedding", "index": at, "embedding": _vector(one, body.encoding_format == "base64")}
             for at, one in enumerate(vectors)
@@ -281,7 +281,7 @@ class Front:
         usage = {"prompt_tokens": tokens, "total_tokens": tokens}
         return dumped({"object": "list", "data": data, "model": self.served.name(engine), "usage": usage})
 
-    async def _called(self, request: Request, engine: Engine, run: Callable[[], Any]) -> list[Event]:
+    async def _called(self, request: Request, engine: Engine, run: Callable[[], Any]) -> list[Any]:
         ticket = Ticket(self.served.config.time_limit)
         engine.submit(Call(ticket, run))
         return await watched(request, ticket)

@@ -21,6 +21,7 @@ class Workers:
     def __init__(self, count: int, work: Callable[[int], None]) -> None:
         self.work = work
         self.numbers: dict[int, int] = {}  # of each process, which worker it is
+        self.began = [0.0] * count  # when each was started
         self.count, self.stopping = count, False
 
     def run(self) -> None:
@@ -38,6 +39,7 @@ class Workers:
     def _start(self, number: int) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
+        self.began[number] = time.monotonic()
         process = os.fork()
         if process:
             self.numbers[process] = number
@@ -62,7 +64,7 @@ class Workers:
         number = self.numbers.pop(process, None)
         if number is not None and not self.stopping:
             print(f"worker {number} ended and is started again", file=sys.stderr, flush=True)
-            time.sleep(0.0 if len(self.numbers) else AGAIN)
+            time.sleep(max(0.0, AGAIN - (time.monotonic() - self.began[number])))
             if not self.stopping:
                 self._start(number)
 

@@ -9,12 +9,14 @@ from pathlib import Path
 
 from .asking import server, tiny
 
-PAGE = (Path(__file__).parents[2] / "docs" / "serve.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "serve.md").read_text(encoding="utf-8")
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_requests_of_the_page_are_answered() -> None:
-    [block] = re.findall(r"<!-- curl -->\n```sh\n(.*?)```", PAGE, re.DOTALL)
-    lines = [shlex.split(line) for line in block.splitlines()]
+def test_the_requests_of_readme_and_page_are_answered() -> None:
+    blocks = re.findall(r"<!-- curl -->\n```sh\n(.*?)```", README + PAGE, re.DOTALL)
+    lines = [shlex.split(line) for block in blocks for line in block.splitlines()]
     with server({"my-lm": tiny("ngram")}) as http:
         for words in lines:
             path = next(word for word in words if word.startswith("localhost:8000")).removeprefix(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import socket
@@ -217,3 +218,37 @@ def test_no_body_makes_the_server_fail(http: httpx.Client, path: str, body: dict
     found = http.post(f"/v1/{path}", content=json.dumps(body).encode())
     assert found.status_code < 500, found.text
     assert "Traceback" not in found.text
+
+
+def test_a_request_cannot_ask_for_more_numbers_than_memory_holds(http: httpx.Client) -> None:
+    body = {"prompt": ["she"] * 64, "n": 16, "max_tokens": 200, "logprobs": 20}
+    found = http.post("/v1/completions", json=body)
+    assert found.status_code == 400 and "log-probabilities" in found.json()["error"]["message"]
+
+
+def test_headers_must_come_soon_and_be_short() -> None:
+    import asyncio
+
+    from chainrule.serve.server import HEADER_BYTES, Protocol
+
+    async def sent(data: bytes) -> bytes:
+        import uvicorn
+        from uvicorn.server import ServerState
+
+        config = uvicorn.Config(lambda: None, http=Protocol, log_config=None, lifespan="off")  # type: ignore[arg-type]
+        config.load()
+        loop = asyncio.get_running_loop()
+        place = await loop.create_server(lambda: Protocol(config, ServerState(), {}), "127.0.0.1", 0)
+        reader, writer = await asyncio.open_connection(*place.sockets[0].getsockname())
+        writer.write(data)
+        found = await asyncio.wait_for(reader.read(), 10)
+        writer.close()
+        place.close()
+        return found
+
+    endless = b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * (2 * HEADER_BYTES)
+    with contextlib.suppress(ConnectionError):
+        assert asyncio.run(sent(endless)) == b""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("chainrule.serve.server.HEADER_SECONDS", 0.1)
+        assert asyncio.run(sent(b"GET / HTTP/1.1\r\n")) == b""

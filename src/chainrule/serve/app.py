@@ -27,7 +27,7 @@ from chainrule.serve.metrics import Metrics
 from chainrule.serve.prompts import given, settings, submitted
 from chainrule.serve.refusals import Refused, told
 from chainrule.serve.served import Served
-from chainrule.serve.verbs import VERBS
+from chainrule.serve.verbs import VERBS, score
 from chainrule.serve.work import Call, Event, Ticket
 from chainrule.symbols import BOS, SPECIALS
 from chainrule.use.text import prompt_ids, shown
@@ -108,9 +108,7 @@ def _answering(
     async def endpoint(request: Request) -> Response:
         try:
             return await handler(request)
-        except (Gone, asyncio.CancelledError) as error:
-            if isinstance(error, asyncio.CancelledError):
-                raise
+        except Gone:
             return Response(status_code=GONE)
         except Exception as error:
             return _refused(request, error)
@@ -289,6 +287,8 @@ class Front:
     def _verb(self, call: Callable[[Any, Any], dict[str, Any]]) -> Handler:
         async def verb(request: Request, body: Any) -> Response:
             engine = self._engine(request, body.model)
+            if call is not score:
+                _check_lengths(body, self.served.config.max_prompt)
             [found] = await self._called(request, engine, lambda: call(engine.bundle, body))
             return dumped(found)
 
@@ -355,6 +355,14 @@ def _documented(app: FastAPI, kinds: list[type[BaseModel]]) -> dict[str, Any]:
         schemas |= schema.pop("$defs", {})
         schemas[kind.__name__] = schema
     return found
+
+
+def _check_lengths(body: BaseModel, most: int) -> None:
+    """Texts that are read at once are no longer than prompts."""
+    for name, value in body:
+        texts = value if isinstance(value, list) else [value]
+        if any(isinstance(one, str) and len(one) > most for one in texts):
+            raise Refused(400, f"A text has at most {most:,} letters here. Shorten it.", name)
 
 
 def _wants_usage(body: CompletionBody | ChatBody) -> bool:

@@ -227,7 +227,10 @@ def resident(pid: int) -> float:
     """Megabytes of a process and of those it started."""
     total = 0
     for one in [pid, *children(pid)]:
-        status = Path(f"/proc/{one}/smaps_rollup").read_text()
+        try:
+            status = Path(f"/proc/{one}/smaps_rollup").read_text()
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # killed meanwhile
         total += next(int(line.split()[1]) for line in status.splitlines() if line.startswith("Pss:"))
     return total / 1024
 

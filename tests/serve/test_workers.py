@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 PROGRAM = """
@@ -32,25 +31,23 @@ def children(pid: int) -> list[int]:
 
 
 def test_one_that_is_killed_is_replaced_and_a_signal_ends_all() -> None:
-    process = begun()
-    assert process.stdout is not None
-    assert sorted(process.stdout.readline() for _ in range(2)) == ["0\n", "1\n"]
-    first = children(process.pid)[0]
-    os.kill(first, signal.SIGKILL)
-    assert process.stdout.readline() == "0\n"
-    after = children(process.pid)
-    assert len(after) == 2 and first not in after
-    process.terminate()
-    assert process.stdout.readline() == "over\n" and process.wait(20) == 0
-    assert not any(Path(f"/proc/{one}").exists() for one in after)
+    with begun() as process:
+        assert process.stdout is not None
+        assert sorted(process.stdout.readline() for _ in range(2)) == ["0\n", "1\n"]
+        first = children(process.pid)[0]
+        os.kill(first, signal.SIGKILL)
+        assert process.stdout.readline() in ("0\n", "1\n")
+        after = children(process.pid)
+        assert len(after) == 2 and first not in after
+        process.terminate()
+        assert process.stdout.readline() == "over\n" and process.wait(20) == 0
+        assert not any(Path(f"/proc/{one}").exists() for one in after)
 
 
 def test_a_signal_that_comes_while_one_is_replaced_ends_all() -> None:
-    for wait in (0.0, 0.002, 0.01):
-        process = begun()
+    with begun() as process:
         assert process.stdout is not None
         assert [process.stdout.readline() for _ in range(2)]
         os.kill(children(process.pid)[0], signal.SIGKILL)
-        time.sleep(wait)
         process.terminate()
         assert process.wait(20) == 0

@@ -37,6 +37,7 @@ from chainrule.cli import (
     serve,
     show,
     similar,
+    studio,
     translate,
 )
 from chainrule.cli.verb import DataVerb, ReadingVerb, Verb, Verbs
@@ -74,6 +75,7 @@ app.command("compare", cls=compare.CompareVerb)(compare.compare)
 app.command("mix", cls=ReadingVerb)(mix.mix)
 app.command("serve", cls=serve.ServeVerb)(serve.serve)
 app.command("look", cls=look.LookVerb)(look.look)
+app.command("studio", cls=Verb)(studio.studio)
 app.command("models", cls=Verb)(models.models)
 app.command("show", cls=Verb)(show.show)
 app.add_typer(import_.imports, name="import")

@@ -25,8 +25,11 @@ class State:
         return replace(self, **{one.name: _mapped(getattr(self, one.name), function) for one in fields(self)})
 
     def select(self, rows: Tensor) -> Self:
-        """Fork, reorder or drop rows: `rows` (K,) names, for each new row, the old one it continues."""
-        return self.map(lambda tensor: tensor[rows])
+        """Fork, reorder or drop rows: `rows` (K,) names, for each new row, the old one it continues.
+
+        A value inside may do so in a way of its own, by a method of this name, if it need not copy all of its tensors.
+        """
+        return replace(self, **{one.name: _selected(getattr(self, one.name), rows) for one in fields(self)})
 
     def detach(self) -> Self:
         """The same memory, cut off from the gradient."""
@@ -129,6 +132,16 @@ def _mapped(value: Any, function: Callable[[Tensor], Tensor]) -> Any:
     if isinstance(value, tuple | list):
         return type(value)(_mapped(item, function) for item in value)
     return value.map(function) if hasattr(value, "map") else function(value)
+
+
+def _selected(value: Any, rows: Tensor) -> Any:
+    if value is None:
+        return None
+    if isinstance(value, tuple | list):
+        return type(value)(_selected(item, rows) for item in value)
+    if hasattr(value, "map") and hasattr(value, "select"):
+        return value.select(rows)
+    return _mapped(value, lambda tensor: tensor.index_select(0, rows))
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from torch import Generator, Tensor
 
 from chainrule.decode.config import GenerationConfig
 from chainrule.decode.cursor import log_probabilities
-from chainrule.decode.filters import narrowed, without
-from chainrule.decode.sample import check_finite, draw, surest
+from chainrule.decode.filters import check_finite, narrowed, without
+from chainrule.decode.sample import draw, surest
 from chainrule.models.base import LanguageModel
 from chainrule.models.state import State
 from chainrule.models.windows import carried
@@ -155,7 +155,7 @@ def stepped(model: LanguageModel, ids: Sequence[int], state: State) -> tuple[Ten
 
 def chosen(rows: Sequence[Row], logits: Tensor) -> list[int]:
     """The next symbol of each row after logits (B, V); PAD where none is possible."""
-    check_finite(logits)
+    check_finite(logits.amax(-1))
     found = [PAD] * len(rows)
     for places in _alike(rows):
         some = without(logits[places], rows[places[0]].never)

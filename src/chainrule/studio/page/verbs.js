@@ -1,0 +1,77 @@
+/* What can be done with a model, one entry a verb: what it asks for, how its answer is shown, the command that does the same. */
+import { element } from "./dom.js";
+import { bars, card, quiet, table } from "./widgets.js";
+import { figure, percent } from "./words.js";
+
+const CEILING = 12; // bits at which a symbol is as red as can be
+const quoted = (text) => /^[\w./,-]+$/.test(text) ? text : `'${text.replace(/'/g, "'\\''")}'`;
+const flags = (values) => Object.entries(values).map(([name, value]) => ` --${name.replace(/_/g, "-")} ${value}`).join("");
+const plain = (verb) => ({ model, text, settings }) => `chainrule ${verb} ${quoted(model)} ${quoted(text)}${flags(settings)}`;
+const lined = (verb) => ({ model, text }) => `chainrule ${verb} ${quoted(model)} ${text.split("\n").filter((one) => one.trim()).map(quoted).join(" ")}`;
+const passage = (prompt, rest) => element("p", { class: "text", dir: "auto" }, element("span", { class: "given" }, prompt), rest);
+
+/* A text coloured by surprise; pointing at a symbol tells its bits. */
+function coloured(tokens) {
+  const told = element("p", { class: "readout", role: "status" }, "Point at a symbol.");
+  const cells = tokens.map((one) => {
+    const bits = one.bits ?? 99, says = () => { told.textContent = `${one.token}: ${figure(one.bits)} bits`; };
+    return element("span", { class: "symbol", tabindex: 0, title: `${figure(one.bits)} bits`, style: { background: `rgb(var(--heat) / ${Math.min(0.85, 0.85 * bits / CEILING).toFixed(3)})` }, on: { pointerenter: says, focus: says } }, one.token);
+  });
+  return element("div", {}, element("p", { class: "text symbols" }, cells.flatMap((one) => [one, " "])), told);
+}
+
+const facts = (pairs) => element("dl", { class: "facts" }, pairs.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value))));
+const chances = (rows, name, value) => bars(rows.map((one) => [name(one), value(one) / Math.max(...rows.map(value), 1e-12), percent(value(one))]));
+
+function predicted(answer) {
+  if (answer.tags) return [card(element("p", { class: "text tagged" }, answer.tags.map((tag, at) => element("span", { class: tag === "O" ? "word" : "word tag" }, answer.words?.[at] ?? answer.tokens?.[at] ?? "", element("small", {}, tag)))))];
+  if (answer.probabilities) {
+    const rows = Object.entries(answer.probabilities).map(([label, share]) => ({ label, share }));
+    return [card(element("p", { class: "big" }, element("strong", {}, answer.label ?? (answer.labels ?? []).join(", "))), chances(rows, (one) => one.label, (one) => one.share))];
+  }
+  return [card(facts(Object.entries(answer).filter(([, value]) => ["string", "number"].includes(typeof value)).map(([name, value]) => [name.replace(/_/g, " "), figure(value)])))];
+}
+
+const near = (rows) => bars(rows.map((one) => [one.word, Math.max(0, one.similarity), figure(one.similarity)]));
+
+export const VERBS = {
+  generate: {
+    label: "Generate", asks: "Begin with", help: "The model goes on from here; nothing: from the start of a text.", example: "", command: plain("generate"),
+    settings: [["length", "Length", "200", { min: 1, max: 100000 }], ["temperature", "Temperature", "1", { min: 0, step: 0.1 }], ["top_k", "Top-k", "all", { min: 1 }], ["top_p", "Top-p", "1", { min: 0.01, max: 1, step: 0.05 }], ["seed", "Seed", "by chance", { min: 0 }], ["beam", "Beam", "none", { min: 1, max: 100 }], ["count", "Texts", "1", { min: 1, max: 50 }]],
+    shown: (answer, { text }) => [
+      ...(answer.texts ?? [{ text: answer.text }]).map((one) => card(passage(text, one.text.startsWith(text) ? one.text.slice(text.length) : one.text), one.log2prob !== undefined ? quiet(`${figure(-one.log2prob)} bits`) : null)),
+      answer.seed !== undefined && answer.seed !== null ? quiet(`seed ${answer.seed}`) : null].filter(Boolean),
+  },
+  complete: {
+    label: "Complete", asks: "Begin with", help: "It may end in the middle of a word.", example: "what is the wea", exampleCounts: true, command: plain("complete"),
+    settings: [["k", "How many", "5", { min: 1, max: 50 }], ["length", "Length", "10", { min: 1, max: 200 }]],
+    shown: (answer, { text }) => [
+      answer.words.length ? card(element("h3", {}, "This word"), chances(answer.words, (one) => one.symbol ?? one.text, (one) => one.probability)) : null,
+      answer.next.length ? card(element("h3", {}, "Next symbol"), chances(answer.next, (one) => one.symbol ?? one.text, (one) => one.probability)) : null,
+      card(element("h3", {}, "Whole continuations"), table(["text", "probability"], answer.continuations.map((one) => [text + one.text, percent(one.probability)])))].filter(Boolean),
+  },
+  next: {
+    label: "Next", asks: "After this", help: "The distribution over the next symbol.", example: "", command: plain("next"), settings: [["k", "How many", "20", { min: 1, max: 200 }]],
+    shown: (answer) => [card(chances(answer.symbols, (one) => one.token, (one) => one.probability))],
+  },
+  score: {
+    label: "Score", asks: "Text", help: "How probable it is, and where it surprises.", example: "she was late for class", exampleCounts: true, command: plain("score"),
+    shown: (answer) => [card(facts([["perplexity", figure(answer.perplexity ?? answer.pseudo_perplexity)], ["bits per byte", figure(answer.bits_per_byte ?? answer.pseudo_bits_per_byte)], ["symbols", figure(answer.symbols)], ["unknown", figure(answer.unknown)]]), answer.tokens ? coloured(answer.tokens) : null)],
+  },
+  rank: {
+    label: "Rank", asks: "Candidates, one a line", help: "The most probable comes first.", example: "what is the weather today\nwhat is the whether two day", exampleCounts: true, command: lined("rank"),
+    shown: (answer) => [card(table(["text", "log2 probability"], answer.ranked.map((one) => [one.text, figure(one.log2prob)])))],
+  },
+  fill: {
+    label: "Fill", asks: "Text with [MASK]", help: "Write [MASK] where something is to be filled in.", example: "the [MASK] is fine today", exampleCounts: true, command: plain("fill"), settings: [["k", "How many", "5", { min: 1, max: 50 }]],
+    shown: (answer) => answer.masks.map((guesses, at) => card(element("h3", {}, `Mask ${at + 1}`), chances(guesses, (one) => one.symbol, (one) => one.probability))),
+  },
+  predict: { label: "Predict", asks: "Text", second: "Second text, if the model reads pairs", example: "what a film", command: ({ model, text }) => `chainrule predict ${quoted(model)} ${quoted(text)}`, shown: predicted },
+  answer: { label: "Answer", asks: "Passage", second: "Question", rows: 7, command: ({ model, text, second }) => `chainrule predict ${quoted(model)} ${quoted(text)} --question ${quoted(second)}`, shown: predicted },
+  translate: {
+    label: "Translate", asks: "Text, one a line", example: "", command: lined("translate"), settings: [["beam", "Beam", "4", { min: 1, max: 50 }], ["length", "Length", "200", { min: 1 }]],
+    shown: (answer) => answer.map((one) => card(element("p", { class: "text", dir: "auto" }, one.text), one.log2prob !== undefined ? quiet(`${figure(-one.log2prob)} bits`) : null)),
+  },
+  similar: { label: "Similar", asks: "Word", rows: 1, command: plain("similar"), shown: (answer) => [card(near(answer.neighbours))] },
+  analogy: { label: "Analogy", asks: "Three words", help: "man king woman: man is to king as woman is to …", rows: 1, command: ({ model, text }) => `chainrule analogy ${quoted(model)} ${text}`, shown: (answer) => [card(near(answer.answers))] },
+};

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from chainrule.serve import guard
+from chainrule.serve.answers import Answers
 from chainrule.serve.config import ServeConfig
 from chainrule.serve.metrics import Metrics
 
@@ -62,6 +63,27 @@ def test_our_verbs_answer_with_the_dict_of_python(http: httpx.Client) -> None:
     texts = ["she was", "late"] * 6
     found = http.post("/v1/score", json={"texts": texts}).json()["results"]
     assert found == [one.to_dict() for one in lm.score_each(texts)]
+
+
+def test_a_question_asked_again_is_answered_without_the_engine(http: httpx.Client) -> None:
+    def asked() -> tuple[bytes, float]:
+        return http.post("/v1/complete", json={"prompt": "he was l"}).content, metric(
+            http, "chainrule_calls_total"
+        )
+
+    first, again = asked(), asked()
+    assert first == again
+
+
+def test_kept_answers_stay_within_their_bytes() -> None:
+    answers = Answers(most=64_000)
+    for at in range(100):
+        answers.keep("/v1/score", b"%d" % at, b"x" * 700)
+    assert (
+        answers.bytes <= 64_000 and answers.find("/v1/score", b"99") and not answers.find("/v1/score", b"0")
+    )
+    answers.keep("/v1/score", b"large", b"x" * 64_000)
+    assert answers.find("/v1/score", b"large") is None
 
 
 @pytest.mark.parametrize("verb", ["predict", "tag", "translate", "fill"])
@@ -238,12 +260,24 @@ def test_headers_must_come_soon_and_be_short() -> None:
         config = uvicorn.Config(lambda: None, http=Protocol, log_config=None, lifespan="off")  # type: ignore[arg-type]
         config.load()
         loop = asyncio.get_running_loop()
-        place = await loop.create_server(lambda: Protocol(config, ServerState(), {}), "127.0.0.1", 0)
+        protocols: list[Protocol] = []
+
+        def connected() -> Protocol:
+            protocols.append(Protocol(config, ServerState(), {}))
+            return protocols[-1]
+
+        place = await loop.create_server(connected, "127.0.0.1", 0)
         reader, writer = await asyncio.open_connection(*place.sockets[0].getsockname())
         writer.write(data)
         found = await asyncio.wait_for(reader.read(), 10)
         writer.close()
+        with contextlib.suppress(ConnectionError):
+            await writer.wait_closed()
         place.close()
+        await place.wait_closed()
+        while protocols and not protocols[0].transport.is_closing():
+            await asyncio.sleep(0)
+        await asyncio.sleep(0)  # what closing has left to be done
         return found
 
     endless = b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * (2 * HEADER_BYTES)

@@ -19,6 +19,7 @@ from chainrule import __version__
 from chainrule.config import to_json
 from chainrule.errors import ChainruleError
 from chainrule.serve import chat
+from chainrule.serve.answers import Answers
 from chainrule.serve.bodies import ChatBody, CompletionBody, DetokenizeBody, EmbeddingBody, TokenizeBody
 from chainrule.serve.completions import USUAL, Answer, streamed, whole
 from chainrule.serve.engine import Engine
@@ -55,6 +56,7 @@ PATHS = (
     "/openapi.json",
     "/docs",
 )
+SAME = {f"/v1/{name}" for name in VERBS} - {"/v1/translate"}  # a question has one answer: nothing is drawn
 EVENTS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 
 
@@ -62,21 +64,29 @@ def application(served: Served, metrics: Metrics) -> FastAPI:
     """All paths."""
     app = FastAPI(title="chainrule", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
     front = Front(served, metrics)
+    answers = Answers()
     for path, kind, handler in front.posts:
-        _post(app, path, kind, handler)
+        _post(app, path, kind, handler, answers if path in SAME else None)
     for path, get in front.gets:
-        app.get(path, summary=(get.__doc__ or "").strip(), response_class=JSONResponse)(_answering(get))
+        app.get(path, summary=(get.__doc__ or "").strip(), response_class=JSONResponse)(_with_errors(get))
     for path, (name, media) in PAGE.items():
         app.get(f"/docs{path}", include_in_schema=False)(_page(name, media))
     app.add_exception_handler(HTTPException, _http_error)
     return app
 
 
-def _post(app: FastAPI, path: str, kind: type[BaseModel], handler: Handler) -> None:
+def _post(app: FastAPI, path: str, kind: type[BaseModel], handler: Handler, answers: Answers | None) -> None:
     """A path that takes a body of this kind, which is read here: bounded, and with errors in OpenAI's shape."""
 
     async def endpoint(request: Request) -> Response:
-        return await handler(request, kind.model_validate_json(await request.body() or b"{}"))
+        body = await request.body() or b"{}"
+        known = None if answers is None else answers.find(path, body)
+        if known is not None:
+            return Response(known, media_type="application/json")
+        found = await handler(request, kind.model_validate_json(body))
+        if answers is not None:
+            answers.keep(path, body, bytes(found.body))
+        return found
 
     schema = {"schema": {"$ref": f"#/components/schemas/{kind.__name__}"}}
     body = {"required": True, "content": {"application/json": schema}}
@@ -85,7 +95,7 @@ def _post(app: FastAPI, path: str, kind: type[BaseModel], handler: Handler) -> N
     }
     says = (handler.__doc__ or kind.__doc__ or "").strip()
     options = {"summary": says, "responses": errors, "response_class": JSONResponse}
-    app.post(path, openapi_extra={"requestBody": body}, **options)(_answering(endpoint))  # type: ignore[arg-type]
+    app.post(path, openapi_extra={"requestBody": body}, **options)(_with_errors(endpoint))  # type: ignore[arg-type]
 
 
 ERRORS = {
@@ -100,7 +110,7 @@ ERRORS = {
 }
 
 
-def _answering(
+def _with_errors(
     handler: Callable[[Request], Awaitable[Response]],
 ) -> Callable[[Request], Coroutine[Any, Any, Response]]:
     """The same with every error as an answer."""

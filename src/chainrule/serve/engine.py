@@ -187,7 +187,7 @@ class Engine:
         return read
 
     def _opened(self, opening: Opening) -> None:
-        """A prompt has been read: its texts begin, or one goes on."""
+        """A prompt has been read: its texts begin, or one continues."""
         ticket, prompt, reading = opening.ticket, opening.prompt, opening.reading
         assert reading.place is not None and self.texts is not None
         rows = [opening.row] if opening.row else [self._row(ticket, prompt, at) for at in range(prompt.texts)]

@@ -46,12 +46,12 @@ def make(out: Path) -> None:
 
     kind = codec("subwords")
     text = Texts.of([" ".join(random.Random(at).choices(WORDS, k=200)) for at in range(400)])
-    words = kind.learn(lambda: [text], kind.Config.from_values({"vocab_size": VOCABULARY}))
+    words = kind.learn(lambda: [text], kind.Config.from_values({"vocab": VOCABULARY}))
     gpt: Any = family("gpt")
     sizes = SHAPE | {"vocab_size": words.size, "suppressed": words.suppressed, "positions": "learned"}
     Bundle.of(words, gpt.seeded(gpt.Config(**sizes), 0)).save(out / "gpt", force=True)
     subprocess.run(
-        [sys.executable, "-m", "chainrule", "export", "hf", out / "gpt", "-o", out / "hf", "--force"],
+        [sys.executable, "-m", "chainrule", "export", "hf", out / "gpt", out / "hf", "--force"],
         check=True,
     )
 
@@ -227,7 +227,10 @@ def resident(pid: int) -> float:
     """Megabytes of a process and of those it started."""
     total = 0
     for one in [pid, *children(pid)]:
-        status = Path(f"/proc/{one}/smaps_rollup").read_text()
+        try:
+            status = Path(f"/proc/{one}/smaps_rollup").read_text()
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # killed meanwhile
         total += next(int(line.split()[1]) for line in status.splitlines() if line.startswith("Pss:"))
     return total / 1024
 

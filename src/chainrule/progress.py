@@ -44,7 +44,7 @@ class Step(Protocol):
     nats: float | None  # the loss itself: of the validation part, as soon as there is one
     loss: float | None  # the training loss, smoothed
     skipped: int  # of the total, what was done before this process
-    limit: Limit | None  # until when it may go on, where time decides
+    limit: Limit | None  # until when it may continue, where time decides
 
     def __call__(self, count: int) -> None: ...
 

@@ -25,9 +25,12 @@ class TranslateVerb(Verb):
 
     def groups(self, asked: Mapping[str, str]) -> Groups:
         from chainrule.decode.config import GenerationConfig
-        from chainrule.use.translate import LengthConfig
+        from chainrule.use.translate import AlignConfig, LengthConfig
 
-        return {"Generation": [*settings(GenerationConfig), *settings(LengthConfig)], **of_data()}
+        return {
+            "Generation": [*settings(GenerationConfig), *settings(LengthConfig), *settings(AlignConfig)],
+            **of_data(),
+        }
 
 
 def translate(
@@ -76,8 +79,9 @@ def _lines(found: Iterable[Translation], output: Printer, waiting: bool = False)
 
 
 def _plain(one: Translation) -> str:
-    """One line; of several choices, a line each with its log-probability."""
+    """One line; of several choices, a line each with its log-probability; an alignment after a tab."""
+    links = "" if one.alignment is None else "\t" + " ".join(f"{i}-{j}" for i, j in one.alignment)
     if len(one.choices) <= 1:
-        return " ".join(one.text.split())
+        return " ".join(one.text.split()) + links
     rows = ((" ".join(way.text.split()), way.log2prob) for way in one.choices)
     return "\n".join(text if log is None else f"{one.row}\t{log:.4f}\t{text}" for text, log in rows)

@@ -11,6 +11,7 @@ from chainrule.codecs.base import Codec
 from chainrule.decode.config import Constraints, GenerationConfig
 from chainrule.errors import ConfigError
 from chainrule.models.base import LanguageModel
+from chainrule.runtime import blocks_kept
 from chainrule.symbols import EOS
 from chainrule.use.text import (
     check_writes,
@@ -98,8 +99,9 @@ def generate(
     """
     task, size = _Task.of(bundle, config.seeded(), draft), max(1, ROWS // (config.beam or config.count))
     made, given = list[Generation](), texts_of(prompts)
-    for first in range(0, len(given), size):
-        made += task.part(first).written(given[first : first + size])
+    with blocks_kept():
+        for first in range(0, len(given), size):
+            made += task.part(first).written(given[first : first + size])
     return tuple(made)
 
 

@@ -13,7 +13,9 @@ from chainrule.config import Config, option, parted
 from chainrule.decode.config import Constraints, GenerationConfig
 from chainrule.errors import ModelError
 from chainrule.models.base import LanguageModel
+from chainrule.runtime import blocks_kept
 from chainrule.symbols import BOS
+from chainrule.use.align import Links, word_links
 from chainrule.use.generate import settings
 from chainrule.use.score import opened
 from chainrule.use.source_inputs import SourceReader, Sources, blank, only
@@ -54,6 +56,17 @@ class LengthConfig(Config):
         return Constraints(never=never, least=least, most=most)
 
 
+@dataclass(frozen=True, kw_only=True)
+class AlignConfig(Config):
+    """What is told beside a translation."""
+
+    alignment: bool = option(
+        False,
+        "tell which word of the source each word of the best translation attends to most, as i-j from 0 on "
+        "(Pharaoh format)",
+    )
+
+
 @dataclass(frozen=True)
 class Choice:
     """A translation, and how probable it is; one that was drawn has no probability."""
@@ -74,6 +87,7 @@ class Translation:
     choices: tuple[Choice, ...]
     row: int = 1  # its number among those given, from 1
     id: str | None = None  # what the user calls it
+    alignment: Links | None = None  # of the best one, if asked for: source word, target word
 
     @property
     def text(self) -> str:
@@ -91,7 +105,8 @@ class Translation:
         if self.blank:
             return named | {"blank": True}
         several = {"choices": [one.to_dict() for one in self.choices]} if len(self.choices) > 1 else {}
-        return named | self.choices[0].to_dict() | several
+        aligned = {} if self.alignment is None else {"alignment": [list(link) for link in self.alignment]}
+        return named | self.choices[0].to_dict() | aligned | several
 
 
 @dataclass(frozen=True)
@@ -101,6 +116,7 @@ class Translator:
     bundle: Bundle
     config: GenerationConfig
     lengths: LengthConfig
+    alignment: bool = False
 
     @classmethod
     def of(
@@ -110,10 +126,11 @@ class Translator:
         if bundle.task.source is None or bundle.task.predicts is None:
             raise ModelError(ABSENT.format(task=bundle.task.name))
         lengths, rest = parted(options, LengthConfig)
+        told, rest = parted(rest, AlignConfig)
         if config is None and "beam" not in rest and not any(name in rest for name in DRAWING):
             count = settings({name: rest[name] for name in ("count",) if name in rest}).count
             rest = {"beam": max(BEAM, count), "length_penalty": PENALTY, **rest}
-        return cls(bundle, settings(rest, config).seeded(), lengths)
+        return cls(bundle, settings(rest, config).seeded(), lengths, told.alignment)
 
     @property
     def role(self) -> str:
@@ -146,9 +163,10 @@ class Translator:
         inputs = self.reader.inputs(sources)
         order = sorted(range(len(inputs.lengths)), key=lambda row: -inputs.lengths[row])
         found: dict[int, tuple[Choice, ...]] = {}
-        for first in range(0, len(order), ROWS):
-            some = order[first : first + ROWS]
-            found |= dict(zip(some, self._written(inputs, np.array(some)), strict=True))
+        with blocks_kept():
+            for first in range(0, len(order), ROWS):
+                some = order[first : first + ROWS]
+                found |= dict(zip(some, self._written(inputs, np.array(some)), strict=True))
         return [found[row] for row in range(len(order))]
 
     def _written(self, inputs: EncoderInputs, rows: np.ndarray) -> list[tuple[Choice, ...]]:
@@ -196,12 +214,17 @@ class Translator:
     ) -> Iterator[Translation]:
         """One translation for each row, those included that lack a source."""
         lacking = blank(sources)
-        found = iter(self.choices(only(sources, ~lacking)))
+        given = only(sources, ~lacking)
+        chosen = self.choices(given)
+        links = iter(
+            word_links(self.bundle, given, [one[0].text for one in chosen]) if self.alignment else ()
+        )
+        found = iter(chosen)
         names = ids or (None,) * len(lacking)
         each = zip(zip(*sources.values(), strict=True), lacking.tolist(), names, strict=True)
         for row, (texts, none, name) in enumerate(each, first):
             said = b"\t".join(texts).decode("utf-8", "backslashreplace")
-            yield Translation(said, () if none else next(found), row, name)
+            yield Translation(said, *((), row, name) if none else (next(found), row, name, next(links, None)))
 
 
 def translate(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
@@ -128,6 +130,27 @@ def test_a_command_that_fails_says_why(tmp_path: Path) -> None:
     until(lambda: not jobs.lives(job))
     told = Follower(jobs).all()[0]
     assert told["state"] == "failed" and "no file nothing.txt" in told["error"]
+
+
+def test_a_rating_is_a_job_with_a_page_of_its_own(running: Running) -> None:
+    for name in ("a", "b"):
+        (running.folder / f"{name}.txt").write_text(f"one {name}\ntwo {name}\n")
+    form = {"make": "rating", "a": "a.txt", "b": "b.txt", "name": "ratings.jsonl"}
+    id = running.ask("POST", "/api/jobs", form)[2]["id"]
+    jobs = Jobs(Folder.of(running.folder))
+
+    def address() -> str | None:
+        lines = Follower(jobs).snapshot(jobs.find(id))["lines"]
+        return next(
+            (found[0] for line in lines if (found := re.search(r"http://127.0.0.1:\d+/", line))), None
+        )
+
+    with urlopen(until(address)) as page:
+        assert b"Which text is better?" in page.read()
+    jobs.stop(id)
+    until(lambda: not jobs.lives(jobs.find(id)))
+    assert Follower(jobs).snapshot(jobs.find(id))["state"] in ("done", "stopped")
+    assert (running.folder / "ratings.jsonl").exists()
 
 
 @pytest.mark.parametrize("name", ["../../etc", "x", "20260101-000000-zzzz"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -95,10 +96,12 @@ class Follower:
     heard: dict[str, Heard] = field(default_factory=dict)
     known: dict[str, tuple[Stamp, dict[str, Any]]] = field(default_factory=dict)
     revision: int = 0  # counts up with everything that changed
+    lock: threading.Lock = field(default_factory=threading.Lock)  # several pages may listen
 
     def all(self) -> list[dict[str, Any]]:
         """The newest job first."""
-        return [self.snapshot(job) for job in self.jobs.all()]
+        with self.lock:
+            return [self.snapshot(job) for job in self.jobs.all()]
 
     def snapshot(self, job: Job) -> dict[str, Any]:
         """One job as the page shows it."""

@@ -8,7 +8,7 @@ import { alarm, button, card, command, field, head, link, select, to, waiting } 
 
 export const title = "Look";
 const FORMATS = [".html", ".png", ".svg", ".json"];
-const NO_TEXT = ["training", "mixing"];
+const NO_TEXT = ["mixing", "recall"];
 
 export function show(root, params) {
   const place = element("div", { class: "stack" }), board = element("div", { class: "board" });
@@ -47,6 +47,8 @@ function build(place, board, all, params, signal) {
     try {
       const [groups, found] = await Promise.all([ask("settings", { view: state.view }, signal), files()]);
       state.given = settings(more, groups, { files: found.files.map((one) => one.name) });
+      const run = more.querySelector("[id^=set-run-]");
+      if (run && state.model.run) run.value = state.model.run;
     } catch (error) { if (error.name !== "AbortError") more.replaceChildren(alarm(error.message)); }
   };
   const question = () => ({ model: state.model.name, against: against.value ? [against.value] : [], text: typed.hidden ? "" : text.value, view: state.view, settings: state.given() });
@@ -86,15 +88,18 @@ function figure(asked, signal, onward) {
     host.attachShadow({ mode: "open" }).append(element("link", { rel: "stylesheet", href: "/views.css" }), inner);
     const { command: made, ...meta } = view.meta;
     draw({ ...view, meta }, inner);
-    if (view.kind === "next") inner.addEventListener("click", (event) => follow(event, onward));
+    if (view.kind === "next") inner.addEventListener("click", (event) => follow(event, onward), true);
     root.append(command(made));
     root.dataset.drawn = view.kind;
   }).catch((error) => host.replaceChildren(error.name === "AbortError" ? waiting("Stopped.") : alarm(error.message)));
   return root;
 }
 
-/* In the distribution over the next symbol, a click on one goes on from there. */
+/* In the distribution over the next symbol, a click on one goes on from there: here the model is asked, where a saved page has
+   only what it was given. */
 function follow(event, onward) {
   const symbol = event.target.closest?.(".bars .row")?.querySelector(".name")?.title;
-  if (symbol && symbol !== "(all others)") onward(symbol);
+  if (!symbol || symbol === "(all others)") return;
+  event.stopPropagation();
+  onward(symbol);
 }

@@ -13,9 +13,13 @@ const passage = (prompt, rest) => element("p", { class: "text", dir: "auto" }, e
 /* A text coloured by surprise; pointing at a symbol tells its bits. */
 function coloured(tokens) {
   const told = element("p", { class: "readout", role: "status" }, "Point at a symbol.");
-  const cells = tokens.map((one) => {
+  const step = (event) => { // arrow keys go from symbol to symbol
+    const next = { ArrowRight: "nextElementSibling", ArrowLeft: "previousElementSibling" }[event.key];
+    if (next) event.target[next]?.focus();
+  };
+  const cells = tokens.map((one, at) => {
     const bits = one.bits ?? 99, says = () => { told.textContent = `${one.token}: ${figure(one.bits)} bits`; };
-    return element("span", { class: "symbol", tabindex: 0, title: `${figure(one.bits)} bits`, style: { background: `rgb(var(--heat) / ${Math.min(0.85, 0.85 * bits / CEILING).toFixed(3)})` }, on: { pointerenter: says, focus: says } }, one.token);
+    return element("span", { class: "symbol", tabindex: at ? -1 : 0, title: `${figure(one.bits)} bits`, style: { background: `rgb(var(--heat) / ${Math.min(0.85, 0.85 * bits / CEILING).toFixed(3)})` }, on: { pointerenter: says, focus: says, keydown: step } }, one.token);
   });
   return element("div", {}, element("p", { class: "text symbols" }, cells.flatMap((one) => [one, " "])), told);
 }

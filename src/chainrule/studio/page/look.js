@@ -12,21 +12,28 @@ const NO_TEXT = ["mixing", "recall"];
 
 export function show(root, params) {
   const place = element("div", { class: "stack" }), board = element("div", { class: "board" });
-  root.append(head("Look", "What a model computes about a text. Draw several views: a symbol or a head chosen in one is marked in the others."), place, board);
+  root.append(
+    head("Look", "What a model computes about a text. Draw several views: a symbol or a head chosen in one is marked in the others."),
+    place, board
+  );
   place.append(waiting("Looking for models …"));
   const ending = new AbortController();
   linked(board);
   models().then((all) => {
     const seen = all.filter((one) => one.views.length);
     if (seen.length) build(place, board, seen, params, ending.signal);
-    else place.replaceChildren(element("div", { class: "empty" }, element("p", {}, "There is no model yet."), link("Train one", "#/train", "button primary")));
+    else place.replaceChildren(element("div", { class: "empty" },
+      element("p", {}, "There is no model yet."),
+      link("Train one", "#/train", "button primary")));
   }, (error) => place.replaceChildren(alarm(error.message)));
   return () => ending.abort();
 }
 
 function build(place, board, all, params, signal) {
   const state = { model: all.find((one) => one.name === params.get("model")) ?? all[0], view: params.get("view"), given: () => ({}) };
-  const chosen = select(all.map((one) => [one.name, `${one.name} (${one.family}, ${one.task})`]), state.model.name, (name) => { state.model = all.find((one) => one.name === name); views(); });
+  const chosen = select(all.map((one) => [one.name, `${one.name} (${one.family}, ${one.task})`]),
+    state.model.name,
+    (name) => { state.model = all.find((one) => one.name === name); views(); });
   const against = select([], ""), view = select([], "", (name) => { state.view = name; describe(); }), help = element("p", { class: "help" });
   const text = element("textarea", { rows: 2, spellcheck: "false", dir: "auto" }), more = element("div", { class: "settings" });
   const run = button("Draw", () => add(), "primary"), named = field("View", view), typed = field("Text", text);
@@ -37,7 +44,10 @@ function build(place, board, all, params, signal) {
     const fit = state.model.views;
     if (!fit.includes(state.view)) state.view = params.get("against") && fit.includes("surprise") ? "surprise" : fit[0];
     view.fill(fit.map((name) => [name, name]), state.view);
-    against.fill([["", "nothing"], ...all.filter((one) => one.name !== state.model.name && one.views.includes(state.view)).map((one) => [one.name, one.name])], against.value || params.get("against") || "");
+    against.fill(
+      [["", "nothing"], ...all.filter((one) => one.name !== state.model.name && one.views.includes(state.view)).map((one) => [one.name, one.name])],
+      against.value || params.get("against") || ""
+    );
     describe();
   };
   const describe = async () => {
@@ -51,7 +61,10 @@ function build(place, board, all, params, signal) {
       if (run && state.model.run) run.value = state.model.run;
     } catch (error) { if (error.name !== "AbortError") more.replaceChildren(alarm(error.message)); }
   };
-  const question = () => ({ model: state.model.name, against: against.value ? [against.value] : [], text: typed.hidden ? "" : text.value, view: state.view, settings: state.given() });
+  const question = () => ({
+    model: state.model.name, against: against.value ? [against.value] : [], text: typed.hidden ? "" : text.value,
+    view: state.view, settings: state.given()
+  });
   const add = (asked = question()) => board.prepend(figure(asked, signal, (symbol) => onward(asked, symbol)));
   const onward = async (asked, symbol) => {
     try {
@@ -77,7 +90,12 @@ function figure(asked, signal, onward) {
     } catch (error) { told.replaceChildren(alarm(error.message)); }
   };
   const root = element("section", { class: "card figure", data: { view: asked.view } },
-    element("div", { class: "actions small" }, element("span", { class: "quiet" }, `${asked.model} · ${asked.view}`), FORMATS.map((format, at) => button(format.slice(1).toUpperCase(), save(format), at ? "plain" : "plain push", { title: `Save as ${format}` })),
+    element("div", { class: "actions small" }, element(
+      "span", { class: "quiet" }, `${asked.model} · ${asked.view}`
+    ), FORMATS.map((format, at) => button(format.slice(1).toUpperCase(),
+      save(format),
+      at ? "plain" : "plain push",
+      { title: `Save as ${format}` })),
       button("Close", () => { control.abort(); root.remove(); }, "plain")), told, host);
   const stop = button("Stop", () => control.abort());
   host.append(waiting("Computing …"), stop);

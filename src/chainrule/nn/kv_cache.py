@@ -114,7 +114,7 @@ class KVCache:
         scores = queries @ self.keys.transpose(2, 3) / math.sqrt(queries.shape[-1])  # (B, H, 1, L)
         if allowed is not None:
             scores = scores.masked_fill(~allowed, -torch.inf)
-        return scores.softmax(-1) @ self.values  # type: ignore[no-any-return]
+        return scores.softmax(-1) @ self.values
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,9 @@ class Verb:
     old: bool = False  # something is replaced
     again: tuple[str, ...] = ("--force",)  # flags with which it can be done again
     before: Callable[[Path, Path], object] | None = None
-    step: int = 1  # every so many operations are disturbed, of those that write many files alike
+    step: int = (
+        1  # every so many operations are disturbed, where the same code writes, of the next one those beside
+    )
 
     def line(self, examples: Path, place: Path, *more: str) -> list[str]:
         """The command."""
@@ -50,6 +52,7 @@ class Verb:
 
 
 OUT = object()
+ALIKE = 4  # verbs that share code
 
 
 def _stopped(examples: Path, place: Path) -> object:
@@ -81,12 +84,6 @@ def _each(folder: Path) -> object:
     return {one.name: said(one) for one in sorted(folder.iterdir()) if one.is_dir()}
 
 
-def _attached(path: Path) -> object:
-    """A table, and all files that stand beside it."""
-    beside = path.parent / path.stem
-    return path.read_bytes(), len(list(beside.iterdir())) if beside.exists() else 0
-
-
 def _text(examples: Path) -> Path:
     return examples / "data" / "text.txt"
 
@@ -103,7 +100,9 @@ def _fits() -> Iterator[Verb]:
         before=_stopped,
         again=("", "--force"),
     )
-    yield from (Verb(f"fit {name}", _learning(name), again=("--resume", "--force")) for name in tasks())
+    yield from (
+        Verb(f"fit {name}", _learning(name), again=("--resume", "--force"), step=ALIKE) for name in tasks()
+    )
 
 
 def _learning(name: str) -> Callable[[Path], list[object]]:
@@ -147,7 +146,7 @@ def _others() -> Iterator[Verb]:
             lambda e, one=one: ["import", "hf", e / foreign / one, "-o", OUT, "--force"],
             old=True,
             again=(),
-            step=2,
+            step=ALIKE,
         )  # type: ignore[misc]
         yield Verb(
             f"export hf, {one}",
@@ -155,6 +154,7 @@ def _others() -> Iterator[Verb]:
             "hf",
             _hf,
             again=("", "--force"),
+            step=ALIKE,
         )  # type: ignore[misc]
     exported: dict[str, tuple[str, str, str, Callable[[Path], object]]] = {
         "export arpa": ("models/ngram", "out.arpa", "", Path.read_bytes),
@@ -225,10 +225,6 @@ def _others() -> Iterator[Verb]:
             *(e / one for one in averaged),
             "--valid",
             e / "data" / "table.csv",
-            "--label",
-            "label",
-            "--column",
-            "text",
             "-o",
             OUT,
         ],
@@ -254,14 +250,6 @@ def _others() -> Iterator[Verb]:
         ],
         reads=_each,
     )
-    for kind in ("weeks", "digits"):
-        yield Verb(
-            f"example {kind}",
-            lambda e, kind=kind: ["example", kind, "-o", OUT],
-            f"{kind}.tsv",
-            _attached,
-            step=97,
-        )  # type: ignore[misc]
     yield Verb("example", lambda e: ["example", "text", "-o", OUT], "example.txt", Path.read_bytes)
     embed = ["embed", "models/gru", PROBE]
     yield Verb(
@@ -293,28 +281,12 @@ def _comparisons() -> Iterator[Verb]:
             "formats/data/measured.csv/a.csv",
             ["--task", "regress", "--models", "majority,bag"],
         ),
-        (
-            "compare frames",
-            "data/moments.csv",
-            [
-                "--column",
-                "x,y",
-                "--group",
-                "session",
-                "--sort",
-                "time",
-                "--label",
-                "motion",
-                "--models",
-                "majority,cnn",
-            ],
-        ),
         ("compare tags", "formats/data/CoNLL-2003/a.txt", ["--task", "tag", "--models", "most-frequent-tag"]),
     ):
         yield Verb(
             name,
             lambda e, data=data, more=more: [  # type: ignore[misc]
-                *("compare", e / data, "--budget", "10s", *more, "-o", OUT)
+                *("compare", e / data, "--budget", "30s", *more, "-o", OUT)
             ],
             "comparison",
             compared,

@@ -84,7 +84,7 @@ def make(folder: Path, few: bool = False) -> None:
     _foreign(folder)
     _run(folder)
     _views(folder)
-    words = ("--budget", "10s", "--models", "unigram,3-gram", "-o", folder / "comparison")
+    words = ("--budget", "30s", "--models", "unigram,3-gram", "-o", folder / "comparison")
     _command("compare", folder / "data" / "text.txt", *words)
 
 

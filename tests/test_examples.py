@@ -98,6 +98,16 @@ def test_temperatures_have_days() -> None:
     assert hours.argmin() in (2, 3, 4) and hours.argmax() in (14, 15, 16) and 8 < np.ptp(hours) < 12
 
 
+def test_a_letter_is_asked_for_again_after_any_number_of_digits() -> None:
+    lines = [line.split() for line in example("recall")[1].splitlines()]
+    assert all(
+        line[0] == line[-1] and line[-2] == "?" and "".join(line[1:-2]).isdigit() == (len(line) > 3)
+        for line in lines
+    )
+    assert {len(line) - 3 for line in lines} == set(range(31))
+    assert len({line[0] for line in lines}) == 8
+
+
 def test_the_text_is_sentences_without_markup() -> None:
     texts = example("text")[1].splitlines()
     assert len(texts) > 300

@@ -97,6 +97,43 @@ def test_words_in_several_symbols_are_aligned_as_words() -> None:
     assert all(i in (0, 1) and j < words for i, j in found.alignment)
 
 
+def test_candidates_are_ranked_by_their_source_and_by_other_models(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = cr.load(folder / "mt")
+    found = model.rank(["1 2", "2 1"], source="one two")
+    assert [one.text for one in found.ranked] == ["2 1", "1 2"]
+    logs = model.log_probability(["2 1", "1 2"], ["one two"] * 2) / np.log(2)
+    assert [one.log2prob for one in found.ranked] == pytest.approx(logs.tolist(), abs=1e-3)
+    with pytest.raises(ModelError, match="rank --source"):
+        model.rank(["1 2", "2 1"])
+    table = {"source": ["one two"] * 2, "text": ["1 2", "2 1"]}
+    [ranked] = model.rank_file(table, source="source", column="text")
+    assert [one.lm for one in ranked.ranked] == pytest.approx(logs.tolist(), abs=1e-3)
+
+
+def test_a_noisy_channel_weighs_a_language_model_and_a_model_that_writes_backwards(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cr.fit(["1 2"] * 9 + ["2 1"], order=2, codec="words").save(tmp_path / "lm")
+    backwards = {"source": str(folder / "train.de"), "target": str(folder / "train.en")}
+    cr.fit(backwards, **SMALL, steps=2).save(tmp_path / "back")
+    words = ["rank", str(folder / "mt"), "1 2", "2 1", "--source", "one two", "--json", "--log-base", "e"]
+    assert main([*words, "--also", f"{tmp_path / 'lm'}=0", "--channel", f"{tmp_path / 'back'}=0.5"]) == 0
+    [best, other] = json.loads(capsys.readouterr().out)["ranked"]
+    assert best["text"] == "2 1" and best["total"] == pytest.approx(
+        best["lm"] + sum(best["weighted"].values())
+    )
+    channel = cr.load(tmp_path / "back").log_probability(["one two"], ["2 1"])[0]
+    assert best["weighted"][str(tmp_path / "back")] == pytest.approx(0.5 * channel, abs=1e-3)
+    own = cr.load(tmp_path / "lm").rank(["1 2"]).ranked[0].log2prob * np.log(2)
+    assert other["scores"][str(tmp_path / "lm")] == pytest.approx(own, abs=1e-3)
+    assert main([*words, "--also", f"{tmp_path / 'lm'}=1000"]) == 0
+    assert json.loads(capsys.readouterr().out)["ranked"][0]["text"] == "1 2"
+    assert main([*words[:4], "--channel", f"{tmp_path / 'back'}=1"]) == 2
+    assert "with --source" in capsys.readouterr().err
+
+
 def test_evaluation_has_bleu_its_signature_and_perplexity(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

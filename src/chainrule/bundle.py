@@ -158,14 +158,14 @@ class Bundle:
         """
         return use_score.score_each(self, source, id=id, **reading)
 
-    def rank(self, candidates: Iterable[str]) -> Ranking:
-        """The candidates with their scores, the most probable first."""
-        return rank(self, candidates)
+    def rank(self, candidates: Iterable[str], source: Any = None) -> Ranking:
+        """The candidates with their scores, the most probable first; where there is a source, given that."""
+        return rank(self, candidates, source)
 
-    def rank_file(self, source: Given, **options: Any) -> tuple[Nbest, ...]:
+    def rank_file(self, data: Given, /, **options: Any) -> tuple[Nbest, ...]:
         """The n-best lists of a table, each ranked: `rank_file("nbest.tsv", group="utterance")`."""
         config, reading = parted(options, NbestConfig)
-        return rank_file(self, source, config, **reading)
+        return rank_file(self, data, config, load, **reading)
 
     def unknown(self, text: str) -> tuple[str, ...]:
         """The symbols of a text that this model does not know."""

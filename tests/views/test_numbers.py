@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
 import chainrule as cr
-from fitted import fitted
+from fitted import LINES, fitted
 from views.seen import gpt, small
 
 TEXT = "what is the weather"
@@ -56,6 +57,20 @@ def test_surprise_is_what_score_says_and_two_models_are_compared() -> None:
     saved = np.sum(wanted[1]) - np.sum(wanted[0])
     assert any(f"needs {saved:.1f} bits less" in note for note in view.notes)
     assert view["facts"][0][0].keys() == {"order"}
+
+
+def test_an_n_gram_tells_its_path_and_a_file_the_counts(tmp_path: Path) -> None:
+    (tmp_path / "lines.txt").write_text("\n".join(LINES))
+    lm = fitted(order=3)
+    view = cr.look([lm, gpt()], "what is the zebra", counts=str(tmp_path / "lines.txt"))
+    assert view["paths"][1] == []
+    first, last = view["paths"][0][2], view["paths"][0][3]
+    assert first[-1]["context"] == ["what", "is"] and first[-1]["seen"]
+    text = " ".join(LINES)
+    assert (first[-1]["count"], first[-1]["of"]) == (text.count("what is the"), text.count("what is"))
+    bits = -sum(math.log2(one["weight"]) for one in last) - math.log2(last[-1]["probability"])
+    assert bits == pytest.approx(view["bits"][0, 3], rel=1e-4)
+    assert "is left for what is unseen" in str(view)
 
 
 def attention_by_hand(lm: cr.Bundle) -> np.ndarray:

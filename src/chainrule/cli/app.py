@@ -34,6 +34,7 @@ from chainrule.cli import (
     rank,
     rate,
     score,
+    serve,
     show,
     similar,
     studio,
@@ -72,6 +73,7 @@ app.command("anomalies", cls=DataVerb)(anomalies.anomalies)
 app.command("check", cls=check.CheckVerb)(check.check)
 app.command("compare", cls=compare.CompareVerb)(compare.compare)
 app.command("mix", cls=ReadingVerb)(mix.mix)
+app.command("serve", cls=serve.ServeVerb)(serve.serve)
 app.command("look", cls=look.LookVerb)(look.look)
 app.command("studio", cls=Verb)(studio.studio)
 app.command("models", cls=Verb)(models.models)

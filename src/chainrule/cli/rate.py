@@ -77,6 +77,10 @@ def rate(
     elif a is not None:
         raise ConfigError("Give two files to rate, or --report FILE to see what was rated, not both.")
     found = Ratings.of(Journal.opened(report))
+    if found.damaged:
+        one = found.damaged == 1
+        lines, do = ("1 line", "does") if one else (f"{found.damaged:,} lines", "do")
+        output.note(f"{lines} of {report} {do} not count: damaged, or cut off by a crash.")
     output.result(found.to_dict(), described(found))
 
 

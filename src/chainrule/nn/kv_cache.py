@@ -99,6 +99,14 @@ class KVCache:
             buffer = KVBuffer(self.keys, self.values, columns, self.rows)
         return KVCache(*buffer.add(keys, values), buffer)
 
+    def split(self) -> list[KVCache]:
+        """One cache for each row."""
+        here = self.settled()
+        if len(here.keys) == 1:
+            return [here]
+        each = zip(torch.split(here.keys, 1), torch.split(here.values, 1), strict=True)
+        return [KVCache(keys, values) for keys, values in each]
+
     def attended(self, queries: Tensor, allowed: Tensor | None, causal: bool) -> Tensor:
         """Scaled dot-product attention (B, H, T, d) of queries (B, H, T, d)."""
         if queries.shape[2] > 1 or len(queries) < MANY or torch.is_grad_enabled():
@@ -106,7 +114,7 @@ class KVCache:
         scores = queries @ self.keys.transpose(2, 3) / math.sqrt(queries.shape[-1])  # (B, H, 1, L)
         if allowed is not None:
             scores = scores.masked_fill(~allowed, -torch.inf)
-        return scores.softmax(-1) @ self.values  # type: ignore[no-any-return]
+        return scores.softmax(-1) @ self.values
 
 
 @dataclass(frozen=True)

@@ -89,15 +89,15 @@ class Folder:
 
     def files(self) -> list[dict[str, Any]]:
         """Files that may be data, the newest first; those of models are not listed."""
-        found: list[dict[str, Any]] = [
+        found = sorted(self._files(self.root, 1), key=lambda one: one[1].st_mtime, reverse=True)[:MANY]
+        return [
             {
                 "name": path.relative_to(self.root).as_posix(),
                 "bytes": state.st_size,
                 "changed": state.st_mtime,
             }
-            for path, state in self._files(self.root, 1)
+            for path, state in found
         ]
-        return sorted(found, key=lambda one: one["changed"], reverse=True)[:MANY]
 
     def _files(self, folder: Path, deep: int) -> Iterator[tuple[Path, os.stat_result]]:
         for path in sorted(entries(folder)):

@@ -172,8 +172,11 @@ class Translator:
         return SourceReader(self.bundle)
 
     def choices(self, sources: Sources) -> list[tuple[Choice, ...]]:
-        """Of every row, in order; those of similar length are translated together."""
-        inputs = self.reader.inputs(sources)
+        """Of every row, in order."""
+        return self.written(self.reader.inputs(sources))
+
+    def written(self, inputs: EncoderInputs) -> list[tuple[Choice, ...]]:
+        """The same of what an encoder is given; those of similar length are translated together."""
         order = sorted(range(len(inputs.lengths)), key=lambda row: -inputs.lengths[row])
         found: dict[int, tuple[Choice, ...]] = {}
         with blocks_kept():

@@ -60,7 +60,9 @@ def tagger(lm: cr.Bundle, train: Path, data: Path, way: str, seed: int) -> cr.Bu
 
 def table(lm: cr.Bundle, given: argparse.Namespace, folder: Path) -> None:
     """Every way on every draw."""
-    print("| tagger | test accuracy, each draw | mean | dev | seconds | parameters |\n|---|---|---|---|---|---|")
+    print(
+        "| tagger | test accuracy, each draw | mean | dev | seconds | parameters |\n|---|---|---|---|---|---|"
+    )
     for way in given.ways.split(","):
         began = time.perf_counter()
         models = [

@@ -107,8 +107,9 @@ def won(turn: Turn, unit: str) -> Turn:
 
 def left_out(schedule: Schedule, names: Sequence[str]) -> dict[str, str]:
     """Why some do not start, by name."""
+    left, starters = duration(max(0.0, schedule.seconds)), ", ".join(schedule.starters)
     why = (
-        f"{NOT_STARTED}: {duration(max(0.0, schedule.seconds))} are enough for {', '.join(schedule.starters)} only, as a "
+        f"{NOT_STARTED}: {left} are enough for {starters} only, as a "
         f"first round takes {schedule.shortest:.0f} s; give a larger budget, or name it with --models"
     )
     return {name: why for name in names if name not in schedule.starters}

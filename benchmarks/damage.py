@@ -11,7 +11,7 @@ from random import Random
 
 import numpy as np
 from faults import Section, Wrong
-from interrupted import command
+from interrupted import PATIENCE, command
 from workshop import RUN, said, some_model
 
 import chainrule as cr
@@ -104,7 +104,7 @@ def comparisons(examples: Path, place: Path, random: Random) -> str:
     """A comparison that is continued, and one that is read again."""
     folder = shutil.copytree(examples / "comparison", place / "comparison")
     damaged(random, some_file(random, folder))
-    words = ("--budget", "10s", "--models", "unigram,3-gram", "-o", folder)
+    words = ("--budget", "30s", "--models", "unigram,3-gram", "-o", folder)
     found = command("compare", examples / "data" / "text.txt", *words, "--resume")
     if found == "success" and _figures(folder) != _figures(examples / "comparison"):
         raise Wrong(f"{_figures(folder)} instead of {_figures(examples / 'comparison')}")
@@ -120,7 +120,7 @@ def _figures(folder: Path) -> dict[str, float]:
 SECTIONS = [
     Section("damaged models", 4000, 1.0, models),
     Section("damaged checkpoints", 1000, 0.2, run_files),
-    Section("damaged runs", 300, 1.0, runs, 60.0),
+    Section("damaged runs", 300, 1.0, runs, 2 * PATIENCE),
     Section("damaged caches", 1000, 0.3, caches),
-    Section("damaged comparisons", 60, 1.0, comparisons, 120.0),
+    Section("damaged comparisons", 60, 1.0, comparisons, 2 * PATIENCE),
 ]

@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import lzma
+import wave
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +31,7 @@ TABLE: dict[str, list[Any]] = {
     "question": ["Where does she live?" if n % 4 else "Who has dogs?" for n in range(len(ROWS))],
     "passage": PASSAGES,
     "answer": ["Rome" if n % 4 else "" for n in range(len(ROWS))],
+    "author": ["anna" if n % 3 else "boris" for n in range(len(ROWS))],
 }
 FRAMES = [
     np.round(np.cumsum(np.random.default_rng(n).normal(0.5 - n % 2, 1, (6, 2)), 0), 3) for n in range(24)
@@ -127,6 +129,24 @@ def _parquet() -> bytes:
 
     file = io.BytesIO()
     pq.write_table(pa.Table.from_pylist(ROWS), file)
+    return file.getvalue()
+
+
+def picture(number: int, kind: str) -> bytes:
+    """A small image, PNG or JPEG."""
+    from PIL import Image
+
+    file = io.BytesIO()
+    Image.fromarray(np.random.default_rng(number).integers(0, 256, (9, 8, 3), np.uint8)).save(file, kind)
+    return file.getvalue()
+
+
+def recording(number: int) -> bytes:
+    """A short .wav file of 8, 16, 24 or 32 bits."""
+    file, width = io.BytesIO(), 1 + number % 4
+    with wave.open(file, "wb") as held:
+        held.setparams((1 + number % 2, width, 1000, 0, "NONE", ""))
+        held.writeframes(np.random.default_rng(number).bytes(width * 2 * 60))
     return file.getvalue()
 
 
@@ -246,6 +266,8 @@ def _frames() -> Iterator[tuple[str, Format]]:
     ]
     told = {**FRAMED, "column": "signal"}
     yield "nested lists", Format({"a.jsonl": lines(nested)}, *body[:2], told, body[3])
+    forecast = {name: one for name, one in MOMENTS.items() if name != "label"}
+    yield "next moments", Format({"a.csv": _moments()}, "next-frame", "window", forecast, body[3])
 
 
 def _parallel() -> Iterator[tuple[str, Format]]:
@@ -256,6 +278,40 @@ def _parallel() -> Iterator[tuple[str, Format]]:
     yield "parallel files", Format(two, *body, {}, settings, given=_pairs)
     table = {"a.tsv": cells("source", "target", head="source\ttarget")}
     yield "parallel columns", Format(table, *body, {}, settings)
+    yield "parallel columns, recurrent", Format(table, "translate", "seq2seq", {}, SMALL | {"embedding": 4})
+    yield "parallel columns, dictionary", Format(table, "translate", "ibm1")
+    rows = zip(TABLE["author"], TABLE["source"], TABLE["target"], strict=True)
+    several = lines(["author\ttopic\tsaid", *("\t".join(row) for row in rows)])
+    yield (
+        "several sources",
+        Format({"a.tsv": several}, *body, {"source": "author,topic", "target": "said"}, settings),
+    )
 
 
-FORMATS = dict((*_tables(), *_published(), *_frames(), *_parallel()))
+def _attached() -> Iterator[tuple[str, Format]]:
+    """Sources that stand in files of their own, beside a table that names them."""
+    body = "translate", "transformer", {"source": "it", "target": "said"}
+    settings = {"layers": 1, "heads": 2, **SMALL}
+    numbers = range(16)
+
+    def beside(files: Mapping[str, bytes]) -> dict[str, bytes]:
+        said = zip(files, TABLE["target"], strict=False)
+        return {"a.tsv": lines(["it\tsaid", *("\t".join(row) for row in said)]), **files}
+
+    def first(paths: list[str]) -> str:
+        return paths[0]
+
+    pictures = {f"p/{n}.{'jpg' if n % 2 else 'png'}": picture(n, ("PNG", "JPEG")[n % 2]) for n in numbers}
+    small = {"size": 8}
+    yield "images", Format(beside(pictures), *body[:2], body[2] | small, settings, first)
+    sounds = {f"s/{n}.wav": recording(n) for n in numbers}
+    yield "recordings", Format(beside(sounds), *body[:2], body[2] | {"mels": 4}, settings, first)
+    matrices = {f"m/{n}.npy": array(FRAMES[n]) for n in numbers if n % 2}
+    told = ["x,y\n" + "\n".join(f"{x},{y}" for x, y in FRAMES[n]) + "\n" for n in numbers]
+    matrices |= {f"m/{n}.csv": told[n].encode() for n in numbers if not n % 2}
+    yield "matrices", Format(beside(matrices), *body, settings, first)
+    nested = [json.dumps({"it": FRAMES[n].tolist(), "said": TABLE["target"][n]}) for n in range(len(FRAMES))]
+    yield "nested sources", Format({"a.jsonl": lines(nested)}, *body, settings)
+
+
+FORMATS = dict((*_tables(), *_published(), *_frames(), *_parallel(), *_attached()))

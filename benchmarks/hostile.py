@@ -14,7 +14,7 @@ import numpy as np
 from faults import Section, Wrong
 from formats import FORMATS, Format
 from mutations import changed, mutated
-from workshop import answers, example_data, some_model
+from workshop import FOREIGN, answers, example_data, some_model
 
 import chainrule as cr
 from chainrule.config import amount, read_toml
@@ -177,7 +177,7 @@ def checkpoints(examples: Path, place: Path, random: Random) -> None:
 
 def foreign_folders(examples: Path, place: Path, random: Random) -> None:
     """Folders of Hugging Face."""
-    folder = shutil.copytree(examples / "foreign" / random.choice(["gpt", "bert"]), place / "hf")
+    folder = shutil.copytree(examples / "foreign" / random.choice(sorted(FOREIGN)), place / "hf")
     changed(random, random.choice(sorted(folder.iterdir())))
     _use(import_hf(folder), random)
 

@@ -29,7 +29,7 @@ import chainrule as cr
 from chainrule.cli import main
 from chainrule.cli.failure import explain
 
-PATIENCE = 60.0  # seconds for one command
+PATIENCE = 240.0  # seconds for one command, which takes a few: other programs may keep the machine busy
 COUNTS = "counts.json"  # among the examples
 SAVES = 4
 GOLDEN = (
@@ -207,7 +207,8 @@ def plan(fault: str, examples: Path, comparing: bool) -> list[tuple[str, int]]:
     cases = []
     for number, (name, counts) in enumerate(json.loads((examples / COUNTS).read_text()).items()):
         if name.startswith("compare") == comparing:
-            first, step = (1 + number % SAVES, SAVES) if name.startswith("save ") else (1, 1)
+            step = SAVES if name.startswith("save ") else VERBS[name].step
+            first = 1 + number % step
             cases += [(name, at) for at in range(first, 1 + counts["kill" not in fault], step)]
     return [cases[at] for at in sorted(range(len(cases)), key=lambda at: at * GOLDEN % 1)]
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from random import Random
+from socketserver import BaseServer
 
 import typer
 from faults import Section
@@ -134,8 +135,27 @@ COMMANDS: dict[str, tuple[str, ...]] = {
             "formats/CoNLL-U data/trees.conllu",
         ),
         "models/transformer --source data/words.tsv --target data/words.tsv --beam 1",
+        "--hypotheses data/text.txt --references data/text.txt --wordnet wordnet --meteor-alpha 0.5",
     ),
-    "translate": ("models/transformer she", "models/transformer --file data/words.tsv --beam 2 --count 2"),
+    "translate": (
+        "models/transformer she",
+        "models/transformer --file data/words.tsv --beam 2 --count 2",
+        "formats/images --file formats/data/images/a.tsv",
+        "formats/recordings formats/data/recordings/s/1.wav",
+        "models/ibm1 she",
+        "models/seq2seq she --length-penalty 0.5",
+    ),
+    "look": (
+        *("models/gpt she --view attention", "models/ngram she", "models/lstm she --view cells -o OUT.svg"),
+        *("models/vectors she,was --view vectors -o OUT.png", "models/classify-gru she --view saliency"),
+        *("models/gru --view training --run runs/lm.run -o OUT.json", "models/bert she --view masked"),
+        *("models/cnn --view filters --corpus data/text.txt", "models/rnn she --view gradient -o OUT.html"),
+    ),
+    "rate": (
+        "data/text.txt data/wide.txt -o OUT --port 0",
+        "data/text.txt data/words.tsv -o OUT",
+        "--report data/ratings.jsonl",
+    ),
     "rank": ("models/ngram --file data/nbest.tsv --group id --column text --weight acoustic=0.1",),
     "forecast": (
         "models/numbers --data data/numbers.csv --steps 2 --paths 9",
@@ -151,12 +171,12 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "models": ("", "--json"),
     "show": ("models/gru", "models/classify-bert --verify", "models/transformer --json", "models/tag-lstm"),
     "import arpa": ("foreign/small.arpa -o OUT",),
-    "import hf": ("foreign/gpt -o OUT", "foreign/bert -o OUT"),
+    "import hf": ("foreign/gpt -o OUT", "foreign/bert -o OUT", "foreign/marian -o OUT"),
     "import vectors": tuple(f"foreign/vectors.{one} -o OUT --format {one}" for one in VECTORS),
     "export arpa": ("models/ngram OUT.arpa", "models/ngram OUT.arpa.gz"),
-    "export hf": ("foreign/own-gpt OUT", "foreign/own-bert OUT"),
+    "export hf": ("foreign/own-gpt OUT", "foreign/own-bert OUT", "foreign/own-pegasus OUT"),
     "export vectors": tuple(f"models/vectors OUT.vec --format {one}" for one in VECTORS),
-    "example": ("text -o OUT.txt", "sensors -o OUT.csv"),
+    "example": ("text -o OUT.txt", "sensors -o OUT.csv", "weeks -o OUT.jsonl"),
 }
 
 
@@ -192,15 +212,24 @@ def commands(examples: Path, place: Path, random: Random) -> str | None:
     return "success" if code == 0 else "refused"
 
 
+KINDS = ("data/", "models/", "foreign/", "formats/", "runs/", "wordnet", "views/")  # of examples
+
+
 def _located(word: str, examples: Path, place: Path) -> str:
     if word.startswith(OUT):
         return str(place / word)
-    return str(examples / word) if word.startswith(("data/", "models/", "foreign/", "formats/")) else word
+    return str(examples / word) if word.startswith(KINDS) else word
+
+
+def _stopped(self: BaseServer, poll_interval: float = 0.5) -> None:
+    """A server is told to stop as soon as it begins."""
+    raise KeyboardInterrupt
 
 
 def executed(words: list[str]) -> tuple[int, str]:
     """The exit code of a command, and what it complained of."""
     out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO()
+    BaseServer.serve_forever = _stopped  # type: ignore[method-assign]
     with redirect_stdout(out), redirect_stderr(err):
         code = main(words)
     return code, err.getvalue()

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from formats import FORMATS
-from workshop import PROBE, RUN, example_names, said
+from workshop import FOREIGN, LOOKS, PROBE, RUN, example_names, said
 
 import chainrule as cr
 from chainrule.interop.word2vec import FORMATS as VECTORS
 from chainrule.models.registry import families, family
 from chainrule.tasks.base import task, tasks
 from chainrule.tasks.supervised import Supervised
+from chainrule.views.files import FORMATS as VIEWS
 
 OLD, BESIDE = "subwords", "of the user\n"
 SAVE = "save a model"  # what Python users do: no verb of the command line
@@ -32,6 +33,9 @@ class Verb:
     old: bool = False  # something is replaced
     again: tuple[str, ...] = ("--force",)  # flags with which it can be done again
     before: Callable[[Path, Path], object] | None = None
+    step: int = (
+        1  # every so many operations are disturbed, where the same code writes, of the next one those beside
+    )
 
     def line(self, examples: Path, place: Path, *more: str) -> list[str]:
         """The command."""
@@ -48,6 +52,7 @@ class Verb:
 
 
 OUT = object()
+ALIKE = 4  # verbs that share code
 
 
 def _stopped(examples: Path, place: Path) -> object:
@@ -57,7 +62,8 @@ def _stopped(examples: Path, place: Path) -> object:
 def _hf(path: Path) -> object:
     from chainrule.interop.huggingface import import_hf
 
-    return import_hf(path).score(PROBE).log2prob
+    found = import_hf(path)
+    return found.translate([PROBE])[0].to_dict() if found.task.source else found.score(PROBE).log2prob
 
 
 def _vectors(path: Path) -> object:
@@ -72,6 +78,10 @@ def compared(folder: Path) -> object:
     for row in rows:
         row["failed"] or cr.load(folder / "models" / row["name"])
     return {row["name"]: row["failed"] or row["bits"] for row in rows}
+
+
+def _each(folder: Path) -> object:
+    return {one.name: said(one) for one in sorted(folder.iterdir()) if one.is_dir()}
 
 
 def _text(examples: Path) -> Path:
@@ -90,7 +100,9 @@ def _fits() -> Iterator[Verb]:
         before=_stopped,
         again=("", "--force"),
     )
-    yield from (Verb(f"fit {name}", _learning(name), again=("--resume", "--force")) for name in tasks())
+    yield from (
+        Verb(f"fit {name}", _learning(name), again=("--resume", "--force"), step=ALIKE) for name in tasks()
+    )
 
 
 def _learning(name: str) -> Callable[[Path], list[object]]:
@@ -128,12 +140,25 @@ def _others() -> Iterator[Verb]:
     parts = "ngram", "gru"
     yield Verb("mix", lambda e: ["mix", *(e / models / one for one in parts), "--valid", _text(e), "-o", OUT])
     yield Verb("import arpa", lambda e: ["import", "arpa", e / foreign / "small.arpa", "-o", OUT])
-    gpt = ["import", "hf"]
-    yield Verb("import hf", lambda e: [*gpt, e / foreign / "gpt", "-o", OUT, "--force"], old=True, again=())
+    for one in FOREIGN:
+        yield Verb(
+            f"import hf, {one}",
+            lambda e, one=one: ["import", "hf", e / foreign / one, "-o", OUT, "--force"],
+            old=True,
+            again=(),
+            step=ALIKE,
+        )  # type: ignore[misc]
+        yield Verb(
+            f"export hf, {one}",
+            lambda e, one=one: ["export", "hf", e / foreign / f"own-{one}", OUT],
+            "hf",
+            _hf,
+            again=("", "--force"),
+            step=ALIKE,
+        )  # type: ignore[misc]
     exported: dict[str, tuple[str, str, str, Callable[[Path], object]]] = {
         "export arpa": ("models/ngram", "out.arpa", "", Path.read_bytes),
         "export arpa, packed": ("models/ngram", "out.arpa.gz", "", Path.exists),
-        "export hf": ("foreign/own-gpt", "hf", "--force", _hf),
         **{f"export vectors, {one}": ("models/vectors", f"v.{one}", "", Path.read_bytes) for one in VECTORS},
     }
     for name, (model, out, again, reads) in exported.items():
@@ -172,6 +197,59 @@ def _others() -> Iterator[Verb]:
             Path.read_bytes,
             again=("", "--force"),
         )
+    for kind, (model, text, _) in LOOKS.items():
+        ending = sorted(VIEWS)[len(kind) % len(VIEWS)]
+        yield Verb(
+            f"look, {kind}",
+            lambda e, kind=kind, model=model, text=text: [
+                *(
+                    "look",
+                    e / models / model,
+                    text,
+                    "--view",
+                    kind,
+                    *(["--corpus", _text(e)] if kind == "filters" else []),
+                    "-o",
+                    OUT,
+                )
+            ],  # type: ignore[misc]
+            f"view{ending}",
+            Path.read_bytes,
+            again=("", "--force"),
+        )
+    averaged = [Path(models) / "bag", Path(models) / "classify-gru"]
+    yield Verb(
+        "mix labels",
+        lambda e: [
+            "mix",
+            *(e / one for one in averaged),
+            "--valid",
+            e / "data" / "table.csv",
+            "-o",
+            OUT,
+        ],
+    )
+    yield Verb(
+        "fit --from",
+        lambda e: ["fit", _text(e), "--from", e / models / "gru", "--tokens", "100", "-o", OUT],
+        again=("--resume", "--force"),
+    )
+    yield Verb(
+        "fit --each",
+        lambda e: [
+            "fit",
+            e / "data" / "table.csv",
+            "--column",
+            "text",
+            "--each",
+            "label",
+            "--order",
+            "2",
+            "-o",
+            OUT,
+        ],
+        reads=_each,
+    )
     yield Verb("example", lambda e: ["example", "text", "-o", OUT], "example.txt", Path.read_bytes)
     embed = ["embed", "models/gru", PROBE]
     yield Verb(
@@ -208,7 +286,7 @@ def _comparisons() -> Iterator[Verb]:
         yield Verb(
             name,
             lambda e, data=data, more=more: [  # type: ignore[misc]
-                *("compare", e / data, "--budget", "10s", *more, "-o", OUT)
+                *("compare", e / data, "--budget", "30s", *more, "-o", OUT)
             ],
             "comparison",
             compared,

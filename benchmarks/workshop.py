@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -16,11 +16,13 @@ from chainrule.cli import main
 from chainrule.config import visible
 from chainrule.data.roles import Role
 from chainrule.interop.word2vec import FORMATS as VECTORS
-from chainrule.models.base import SourceConfig
+from chainrule.models.base import FrameConfig, SourceConfig
 from chainrule.models.registry import FAMILIES, families, family
 from chainrule.tasks.base import task, tasks
 from chainrule.tasks.supervised import Supervised
+from chainrule.train.mix import mix
 from chainrule.use.predict import Prediction
+from chainrule.views.kinds import kinds
 
 CELLS = {
     "labels": "label",
@@ -45,6 +47,21 @@ FRAMED: dict[str, dict[str, Any]] = {  # families that read frames
     "bert": {**FIT, "layers": 1, "heads": 2, "context": 16},
 }
 PROBE = "she was late"
+LOOKS: dict[str, tuple[str, str, dict[str, Any]]] = {  # by view a model, a text, and settings
+    "attention": ("gpt", PROBE, {}),
+    "cells": ("lstm", PROBE, {}),
+    "filters": ("cnn", PROBE, {"corpus": ""}),
+    "gradient": ("rnn", PROBE, {}),
+    "layers": ("gpt", PROBE, {}),
+    "masked": ("bert", PROBE, {}),
+    "mixing": ("classify-elmo", PROBE, {}),
+    "next": ("ngram", PROBE, {}),
+    "saliency": ("classify-gru", PROBE, {}),
+    "surprise": ("ngram", PROBE, {}),
+    "training": ("gru", "", {}),
+    "vectors": ("vectors", "she was he", {}),
+}
+FORECASTS = ("next-frame",)  # tasks of which frames are what is answered, too
 COMPOSED = ("lstm", "gpt")  # of which families like class-… are composed; the others take the same way
 
 
@@ -58,6 +75,7 @@ def make(folder: Path, few: bool = False) -> None:
     for name in ("data", "models", "runs", "foreign"):
         (folder / name).mkdir(parents=True)
     _data(folder / "data")
+    _wordnet(folder / "wordnet")
     if few:
         _small(folder)
         return
@@ -65,7 +83,8 @@ def make(folder: Path, few: bool = False) -> None:
     _formats(folder / "formats")
     _foreign(folder)
     _run(folder)
-    words = ("--budget", "10s", "--models", "unigram,3-gram", "-o", folder / "comparison")
+    _views(folder)
+    words = ("--budget", "30s", "--models", "unigram,3-gram", "-o", folder / "comparison")
     _command("compare", folder / "data" / "text.txt", *words)
 
 
@@ -102,12 +121,20 @@ def _others(kind: Any) -> list[str]:
     if issubclass(kind.Config, SourceConfig):
         return [name for name in tasks() if task(name).source]
     predicting = "next", "masked", "both-ways"
-    return [name for name in tasks() if name in with_heads() or (name in predicting and name == kind.task)]
+    heads = [name for name in with_heads() if name not in FORECASTS or _forecasts_frames(kind)]
+    return [name for name in tasks() if name in heads or (name in predicting and name == kind.task)]
+
+
+def _forecasts_frames(kind: Any) -> bool:
+    """Whether it reads frames, and sees nothing of what follows."""
+    return issubclass(kind.Config, FrameConfig) and kind.tiny().reads == "left"
 
 
 def example_data(about: Any) -> Any:
     """What a task reads, or a model: lines, or a column for every role."""
     one = task(about)() if isinstance(about, str) else about.task
+    if one.name in FORECASTS:
+        return {"text": FRAMES}
     if not isinstance(one, Supervised) and not one.source:
         return TABLE["text"]
     if not isinstance(about, str) and about.codec.features:
@@ -172,6 +199,15 @@ def _framed(name: str) -> cr.Bundle:
     return cr.fit({"text": FRAMES, "label": WAYS}, model=name, task="classify", **FRAMED[name])
 
 
+def _averaged(models: Path, about: str, parts: Sequence[str]) -> cr.Bundle:
+    return mix([cr.load(models / one) for one in parts], example_data(about), names=list(parts))
+
+
+AVERAGED = {  # tasks whose answers can be averaged, and models whose answers are
+    "classify": ("bag", "classify-gru"),
+    "regress": ("regress-bag", "regress-gru"),
+    "tag": ("most-frequent-tag", "tag-gru"),
+}
 LINES = TABLE["text"]
 OTHERS: dict[
     str, Callable[[Path], cr.Bundle]
@@ -184,6 +220,10 @@ OTHERS: dict[
     "adapted": lambda models: cr.load(models / "lstm").adapted(dynamic=True, neural_cache=True),
     "crf": lambda _: cr.fit(example_data("tag"), model="gru", task="tag", crf=True, **FIT),
     "spelt": lambda _: cr.fit(LINES, model="vectors", subwords=True, min_count=1, width=8, buckets=99),
+    **{
+        f"ensemble-{about}": lambda models, a=about, b=both: _averaged(models, a, b)
+        for about, both in AVERAGED.items()
+    },  # type: ignore[misc]
     **{f"pair-{one}": lambda _, one=one: _paired(one) for one in ("features", "attention", "sequence")},  # type: ignore[misc]
     **{f"frames-{one}": lambda _, one=one: _framed(one) for one in FRAMED},  # type: ignore[misc]
 }
@@ -238,12 +278,40 @@ def _exported(folder: Path) -> None:
 def _foreign(folder: Path) -> None:
     models, foreign = folder / "models", folder / "foreign"
     _exported(folder)
-    for name in ("gpt", "bert"):
-        more: dict[str, Any] = {"positions": "learned"} if name == "gpt" else {}
+    for name, (kind, more) in FOREIGN.items():
         small = {"codec": "subwords", "vocab": 270, "layers": 1, "heads": 2, "context": 32}
-        cr.fit(TABLE["text"], model=name, **FIT, **small, **more).save(foreign / f"own-{name}")
+        data = example_data(family(kind).task)
+        cr.fit(data, model=kind, **FIT, **small, **more).save(foreign / f"own-{name}")
         _command("export", "hf", foreign / f"own-{name}", foreign / name)
         _command("import", "hf", foreign / name, "-o", models / f"hf-{name}")
+
+
+FOREIGN: dict[str, tuple[str, dict[str, Any]]] = {  # folders of Hugging Face: a family, and its settings
+    "gpt": ("gpt", {"positions": "learned"}),
+    "bert": ("bert", {}),
+    "marian": ("transformer", {"positions": "sinusoidal", "norm": "post"}),
+    "pegasus": ("transformer", {"positions": "sinusoidal", "norm": "pre"}),
+}
+
+
+def _views(folder: Path) -> None:
+    """A view of every kind."""
+    (folder / "views").mkdir()
+    for kind in kinds():
+        name, text, settings = LOOKS[kind]
+        bundle, given = cr.load(folder / "models" / name), dict(settings)
+        given |= {"corpus": str(folder / "data" / "text.txt")} if "corpus" in given else {}
+        cr.look(bundle, text, view=kind, **given).save(folder / "views" / f"{kind}.json")
+
+
+def _wordnet(folder: Path) -> None:
+    """Words of the texts that share a synset, by the format of Princeton's database."""
+    folder.mkdir()
+    (folder / "index.noun").write_text(
+        f"  1 a licence\n{'she n 2 1 @ 2 1 00000100 00000200'}\nhe n 1 0 1 0 00000100\n"
+    )
+    (folder / "index.verb").write_text("was v 1 1 @ 1 1 00000300\nbe v 1 0 1 0 00000300\n")
+    (folder / "verb.exc").write_text("were be\n")
 
 
 RUN = ("--model", "gru", "--width", "8", "--tokens", "3k", "--checkpoint-every", "0.001s", "--codec", "words")

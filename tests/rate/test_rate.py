@@ -5,7 +5,9 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -132,6 +134,90 @@ def test_a_line_that_was_cut_off_spoils_neither_those_before_nor_those_after(tmp
         file.write('{"rater": "ann", "pai')
     Journal.opened(path, PAIRS.subject).add("ann", 2, "b", "a")
     assert Ratings.of(Journal.opened(path)).said["ann"] == {1: "a", 2: "b"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[" * 5000,
+        '{"rater": ["ann"], "pair": 1, "choice": "a", "left": "a", "time": 1}',
+        '{"rater": "ann", "pair": "1", "choice": "a", "left": "a", "time": 1}',
+        '{"rater": "ann", "pair": 1, "choice": ["a"], "left": "a", "time": 1}',
+        '{"rater": "ann", "pair": 99, "choice": "a", "left": "a", "time": 1}',
+        '{"rater": "ann", "pair": 1, "choice": "a", "left": "c", "time": 1}',
+    ],
+)
+def test_damaged_ratings_do_not_count_and_it_is_said(
+    line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "r.jsonl"
+    Journal.opened(path, PAIRS.subject).add("bob", 2, "b", "a")
+    with path.open("a") as file:
+        file.write(f"{line}\n")
+    assert Ratings.of(Journal.opened(path)).said == {"bob": {2: "b"}}
+    assert main(["rate", "--report", str(path), "--json"]) == 0
+    told = capsys.readouterr()
+    assert json.loads(told.out)["damaged"] == 1 and "1 line of" in told.err and "does not count" in told.err
+
+
+@pytest.mark.parametrize("wrong", [{"pairs": "12"}, {"a": 1}, {"pairs": -1}, {"fingerprint": None}])
+def test_ratings_of_nobody_knows_what_are_refused(wrong: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    Journal.opened(path, PAIRS.subject)
+    path.write_text(json.dumps(json.loads(path.read_text()) | wrong) + "\n")
+    with pytest.raises(DataError, match="holds no ratings"):
+        Journal.opened(path)
+
+
+def raw(port: int, request: bytes) -> bytes:
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+        connection.sendall(request.replace(b"PORT", str(port).encode()))
+        connection.shutdown(socket.SHUT_WR)
+        return b"".join(iter(lambda: connection.recv(1 << 16), b""))
+
+
+def test_odd_requests_have_an_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    head = (
+        b"POST /rate HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nContent-Type: application/json\r\nContent-Length: "
+    )
+    asked = [
+        b"GET http://[x HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\n\r\n",
+        head + "²".encode("latin-1") + b"\r\n\r\n",
+        head + b"5000\r\n\r\n" + b"[" * 5000,
+        *(
+            head + b"%d\r\n\r\n%s" % (len(one), one)
+            for one in (b'{"rater": "ann", "pair": 1, "choice": [1]}',)
+        ),
+    ]
+    with served(tmp_path / "r.jsonl") as server:
+        for one in asked:
+            assert raw(server.port, one).split(b" ")[1] in (b"400", b"413"), one
+        assert raw(server.port, asked[0].replace(b"/rate", b"/back")).split(b" ")[1] == b"400"
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_click_that_cannot_be_kept_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with served(tmp_path / "r" / "r.jsonl") as server:
+        shutil.rmtree(tmp_path / "r")
+        status, found, _ = asked(server.port, "/rate", {"rater": "ann", "pair": 1, "choice": "left"})
+        assert status == 500 and "not kept" in found["error"] and not server.journal.ratings
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_browser_that_is_gone_before_it_was_answered_makes_no_noise(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with served(tmp_path / "r.jsonl") as server:
+        for error, told in (
+            (BrokenPipeError(), False),
+            (ConnectionResetError(), False),
+            (ValueError(), True),
+        ):
+            try:
+                raise error
+            except (OSError, ValueError):
+                server.handle_error(None, ("127.0.0.1", 1))
+            assert bool(capsys.readouterr().err) is told
 
 
 def test_only_this_page_is_answered(tmp_path: Path) -> None:

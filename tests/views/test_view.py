@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -21,6 +21,7 @@ TEXT = "what is the weather"
 HOSTILE = "</script><script>alert(1)</script> <img src=x onerror=alert(1)> \u2028"
 
 
+@settings(deadline=None)
 @given(
     arrays.arrays(
         st.sampled_from([np.float32, np.int32]), arrays.array_shapes(min_dims=0, max_dims=4, min_side=0)
@@ -55,6 +56,37 @@ def test_a_damaged_array_is_refused() -> None:
     values["data"]["bits"]["shape"] = [7, 7]
     with pytest.raises(cr.ChainruleError, match="damaged"):
         cr.View.from_json(json.dumps(values))
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        ("data", {"models": 3}),
+        ("data", {"bits": [[-1]], "names": [None], "tokens": 1}),
+    ],
+)
+@pytest.mark.parametrize("ending", ["svg", "png", "html"])
+def test_a_view_that_cannot_be_drawn_is_refused(
+    place: str, value: dict[str, object], ending: str, tmp_path: Path
+) -> None:
+    values = cr.look(fitted(), TEXT).to_dict()
+    view = cr.View.from_json(json.dumps(values | {place: value}))
+    with pytest.raises(cr.ChainruleError, match=r"damaged|has no"):
+        view.save(tmp_path / f"a.{ending}")
+        str(view)
+    assert list(tmp_path.iterdir()) in ([], [tmp_path / f"a.{ending}"])
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"kind": []}, {"data": []}, {"meta": 1}, {"kind": None}, {"meta": {"notes": 5}}]
+)
+def test_a_view_of_something_else_is_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(cr.ChainruleError, match="no view"):
+        cr.View.from_json(json.dumps(cr.look(fitted(), TEXT).to_dict() | wrong))
+    with pytest.raises(cr.ChainruleError, match="no view"):
+        cr.View.from_json("[" * 9000)
+    with pytest.raises(cr.ChainruleError, match="There is no view"):
+        cr.View.from_json(json.dumps(cr.look(fitted(), TEXT).to_dict() | {"kind": "../page/start"}))
 
 
 def test_a_missing_value_names_those_there_are() -> None:

@@ -26,6 +26,9 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": F.relu,
     "silu": F.silu,
 }
+MANY = (
+    16  # rows of a step from which plain products are faster than torch's kernel, which is for many queries
+)
 
 
 @dataclass(frozen=True)
@@ -72,9 +75,7 @@ def attend(part: nn.Module, queries: Tensor, cache: KVCache, mask: AttentionMask
         weights = tap.tell(part, "weights", attention_weights(queries, cache.keys, mask))  # (B, H, T, L)
         mixed = weights @ cache.values  # (B, H, T, d)
     else:
-        mixed = F.scaled_dot_product_attention(
-            queries, cache.keys, cache.values, mask.allowed, is_causal=mask.causal
-        )
+        mixed = cache.attended(queries, mask.allowed, mask.causal)
     return mixed.transpose(1, 2).flatten(2)
 
 
@@ -135,9 +136,14 @@ class SelfAttention(nn.Module):
         """Its matrices."""
         return [self.qkv, self.out]
 
-    def start(self, batch: int) -> KVCache:
+    @property
+    def last_linears(self) -> list[Linear]:
+        """The matrix whose results are added to the residual stream."""
+        return [self.out]
+
+    def start(self, batch: int, device: torch.device) -> KVCache:
         """The cache of having read nothing."""
-        width, device = self.out.in_features, self.out.bias.device
+        width = self.out.in_features
         empty = torch.empty(batch, self.heads, 0, width // self.heads, device=device)
         return KVCache(empty, empty)
 
@@ -145,18 +151,64 @@ class SelfAttention(nn.Module):
         self, vectors: Tensor, cache: KVCache | None, mask: AttentionMask
     ) -> tuple[Tensor, KVCache | None]:
         queries, keys, values = _in_heads(self.qkv(vectors), self.heads, 3)  # (B, H, T, d) each
-        if mask.rotation is not None:
-            queries, keys = rotated(queries, mask.rotation), rotated(keys, mask.rotation)
-        if cache is None:
-            return self.out(attend(self, queries, KVCache(keys, values), mask)), None
-        cache = cache.extended(keys, values)
-        return self.out(attend(self, queries, cache, mask)), cache
+        found, cache = _attend_to_itself(self, queries, keys, values, cache, mask)
+        return self.out(found), cache
+
+
+class DirectAttention(nn.Module):
+    """softmax(X M X' / sqrt(d)) X: self-attention of one head whose values are the vectors X (T, D) themselves.
+
+    M is the identity (`plain`), so that what two symbols are to each other is symmetric; or a matrix W (`bilinear`); or
+    one of low rank, L R of any head width d (`low-rank`): queries are X L and keys X R', as in every Transformer.
+    """
+
+    def __init__(self, width: int, key_width: int, kind: str, bf16: bool = False) -> None:
+        super().__init__()
+        self.width, self.key_width = width, key_width
+        self.q = nn.Identity() if kind == "plain" else Linear(width, key_width, bias=False, bf16=bf16)
+        self.k = Linear(width, key_width, bias=False, bf16=bf16) if kind == "low-rank" else nn.Identity()
+
+    @property
+    def linears(self) -> list[Linear]:
+        """Its matrices, if it has any."""
+        return [one for one in (self.q, self.k) if isinstance(one, Linear)]
+
+    @property
+    def last_linears(self) -> list[Linear]:
+        """None: values are added as they are."""
+        return []
+
+    def start(self, batch: int, device: torch.device) -> KVCache:
+        """The cache of having read nothing."""
+        keys, values = (
+            torch.empty(batch, 1, 0, size, device=device) for size in (self.key_width, self.width)
+        )
+        return KVCache(keys, values)
+
+    def forward(
+        self, vectors: Tensor, cache: KVCache | None, mask: AttentionMask
+    ) -> tuple[Tensor, KVCache | None]:
+        queries, keys, values = (one.unsqueeze(1) for one in (self.q(vectors), self.k(vectors), vectors))
+        return _attend_to_itself(self, queries, keys, values, cache, mask)
+
+
+def _attend_to_itself(
+    part: nn.Module, queries: Tensor, keys: Tensor, values: Tensor, cache: KVCache | None, mask: AttentionMask
+) -> tuple[Tensor, KVCache | None]:
+    """What queries (B, H, T, d) find in the cache and among their own symbols, and the cache with these."""
+    if mask.rotation is not None:
+        queries, keys = rotated(queries, mask.rotation), rotated(keys, mask.rotation)
+    if cache is None:
+        return attend(part, queries, KVCache(keys, values), mask), None
+    cache = cache.extended(keys, values)
+    return attend(part, queries, cache, mask), cache
 
 
 class Block(nn.Module):
     """Transformer block: self-attention, cross-attention if there is a source, then an MLP, each with a residual.
 
-    Pre-norm (GPT-2), or post-norm (the Transformer of 2017, BERT). `source_width` is that of the source's vectors.
+    Pre-norm (GPT-2), or post-norm (the Transformer of 2017, BERT). `source_width` is that of the source's vectors;
+    `attention` stands for that of several heads.
     """
 
     def __init__(
@@ -170,9 +222,10 @@ class Block(nn.Module):
         epsilon: float = 1e-5,
         bf16: bool = False,
         source_width: int | None = None,
+        attention: DirectAttention | None = None,
     ) -> None:
         super().__init__()
-        self.attention = SelfAttention(width, heads, bf16)
+        self.attention = attention or SelfAttention(width, heads, bf16)
         self.attention_norm = nn.LayerNorm(width, epsilon)
         self.cross = None if source_width is None else Attention(width, heads, source_width, bf16)
         self.cross_norm = None if source_width is None else nn.LayerNorm(width, epsilon)
@@ -192,7 +245,12 @@ class Block(nn.Module):
     @property
     def last_linears(self) -> list[Linear]:
         """The matrices whose results are added to the residual stream."""
-        return [self.attention.out, *([] if self.cross is None else [self.cross.out]), self.down]
+        cross = [] if self.cross is None else [self.cross.out]
+        return [*self.attention.last_linears, *cross, self.down]
+
+    def start(self, batch: int) -> KVCache:
+        """The cache of having read nothing."""
+        return self.attention.start(batch, self.mlp_norm.weight.device)
 
     def mlp(self, vectors: Tensor) -> Tensor:
         """The position-wise feed-forward network."""
@@ -246,7 +304,7 @@ class BlockStack(nn.Module):
 
     def start(self, batch: int) -> tuple[KVCache, ...]:
         """The cache of every block, having read nothing."""
-        return tuple(block.attention.start(batch) for block in self.all)
+        return tuple(block.start(batch) for block in self.all)
 
     def read_source(self, vectors: Tensor, real: Tensor) -> SourceCache:
         """Keys and values of a source (B, S, M) for the cross-attention of every block; `real` (B, S): no padding."""

@@ -10,7 +10,6 @@ import json
 import os
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -45,8 +44,9 @@ class Rating:
 class Journal:
     """The ratings of a file, and a place for more."""
 
-    def __init__(self, path: Path, subject: Subject, ratings: list[Rating]) -> None:
+    def __init__(self, path: Path, subject: Subject, ratings: list[Rating], damaged: int = 0) -> None:
         self.path, self.subject, self.ratings = path, subject, ratings
+        self.damaged = damaged  # lines that are no ratings and do not count
         self.lock = threading.Lock()
 
     @classmethod
@@ -55,13 +55,13 @@ class Journal:
         if subject is not None and not (path.exists() and path.stat().st_size):
             path.parent.mkdir(parents=True, exist_ok=True)
             _append(path, {"kind": KIND, **asdict(subject)})
-        found, *lines = _lines(path)
-        known = Subject(**{name: found[name] for name in Subject.__dataclass_fields__})
+        known, *lines = _lines(path)
         if subject is not None and known.fingerprint != subject.fingerprint:
             raise DataError(
                 f"{path} holds ratings of other texts ({known.a}, {known.b}). Choose another file: -o NEW"
             )
-        return cls(path, known, [Rating(**one) for one in lines])
+        ratings = [one for one in lines if isinstance(one, Rating) and 0 <= one.pair < known.pairs]
+        return cls(path, known, ratings, len(lines) - len(ratings))
 
     def add(self, rater: str, pair: int, choice: str, left: str) -> None:
         """One more rating, on the disk when this returns."""
@@ -98,25 +98,37 @@ def _append(path: Path, values: Any) -> None:
         os.fsync(file.fileno())
 
 
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    """All whole lines; the first must be ours."""
+def _lines(path: Path) -> tuple[Subject, *tuple[Rating | None, ...]]:
+    """What is rated, then a rating for each line, or nothing where a line was damaged or cut off."""
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         raise DataError(f"The ratings in {path} cannot be read: {error.strerror}.") from error
-    first, *rest = [_parsed(line) for line in text.split("\n")]
-    if first is None or first.get("kind") != KIND or not Subject.__dataclass_fields__.keys() <= first.keys():
+    first, *rest = [_parsed(line) for line in text.split("\n") if line.strip()] or [{}]
+    subject = {name: value for name, value in first.items() if name != "kind"}
+    if first.get("kind") != KIND or not _typed(Subject, subject) or subject["pairs"] < 1:
         raise DataError(f"{path} holds no ratings: `chainrule rate A.txt B.txt -o FILE` makes such a file.")
-    yield first
-    for one in rest:
-        if one is not None and one.keys() == Rating.__dataclass_fields__.keys() and one["choice"] in CHOICES:
-            yield one
+    return Subject(**subject), *map(_rating, rest)
 
 
-def _parsed(line: str) -> dict[str, Any] | None:
-    """A line of values; nothing for one that was cut off."""
+def _rating(values: dict[str, Any]) -> Rating | None:
+    sound = _typed(Rating, values) and values["choice"] in CHOICES and values["left"] in (A, B)
+    return Rating(**values) if sound else None
+
+
+def _typed(kind: type[Subject] | type[Rating], values: dict[str, Any]) -> bool:
+    """Whether these are its fields, each of its type."""
+    wanted = {"str": str, "int": int, "float": int | float}
+    return values.keys() == kind.__dataclass_fields__.keys() and all(
+        isinstance(values[name], wanted[str(one.type)]) and not isinstance(values[name], bool)
+        for name, one in kind.__dataclass_fields__.items()
+    )
+
+
+def _parsed(line: str) -> dict[str, Any]:
+    """A line of values; none for one that was damaged or cut off."""
     try:
         found = json.loads(line)
-    except ValueError:
-        return None
-    return found if isinstance(found, dict) else None
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}

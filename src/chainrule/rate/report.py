@@ -33,6 +33,7 @@ class Ratings:
 
     subject: Subject
     said: Mapping[str, Mapping[int, str]]  # by rater and pair
+    damaged: int = 0  # lines of the file that do not count
 
     @classmethod
     def of(cls, journal: Journal) -> Ratings:
@@ -40,7 +41,7 @@ class Ratings:
         said = {
             rater: {pair: one.choice for pair, one in journal.of(rater).items()} for rater in journal.raters
         }
-        return cls(journal.subject, said)
+        return cls(journal.subject, said, journal.damaged)
 
     @property
     def counts(self) -> Counter[str]:
@@ -77,6 +78,7 @@ class Ratings:
             "b": self.subject.b,
             "pairs": self.subject.pairs,
             "ratings": counts.total(),
+            "damaged": self.damaged,
             "wins": {"a": counts[A], "b": counts[B], "tie": counts[TIE]},
             "share_of_a": share and share[0],
             "interval": share and list(share[1:]),

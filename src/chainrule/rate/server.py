@@ -7,11 +7,12 @@ talk to it), asks for nothing from elsewhere, and gives texts as JSON, which the
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
 from typing import Any, ClassVar
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from chainrule.errors import ConfigError
 from chainrule.rate.journal import TIE, A, B, Journal
@@ -65,6 +66,11 @@ class Server(ThreadingHTTPServer):
         """What to type into a browser."""
         return f"http://{HOST}:{self.port}/"
 
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A browser that is gone before it was answered is nothing to tell: what it said is on the disk."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
     def shown(self, query: Mapping[str, str]) -> dict[str, Any]:
         """The next pair of a rater."""
         rater = named(query)
@@ -77,9 +83,12 @@ class Server(ThreadingHTTPServer):
             raise Refused(400, "There is no such pair.")
         left = self.pairs.left(rater, pair)
         choices = {"left": left, "right": B if left == A else A, "tie": TIE}
-        if side not in choices:
+        if not isinstance(side, str) or side not in choices:
             raise Refused(400, "The choice is left, right or tie.")
-        self.journal.add(rater, pair, choices[side], left)
+        try:
+            self.journal.add(rater, pair, choices[side], left)
+        except OSError as error:
+            raise Refused(500, f"This click was not kept ({error.strerror}): click again.") from error
         return self.pairs.put(self.journal, rater, self.pairs.next(self.journal, rater))
 
     def back(self, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -110,7 +119,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         def answer() -> tuple[bytes, str]:
-            place = urlsplit(self.path)
+            place = _split(self.path)
             if place.path in PAGE:
                 name, kind = PAGE[place.path]
                 return (files("chainrule.rate") / "page" / name).read_bytes(), kind
@@ -158,11 +167,11 @@ class Handler(BaseHTTPRequestHandler):
         if self.headers.get_content_type() != "application/json":
             raise Refused(415, "JSON is expected.")
         size = self.headers.get("Content-Length", "")
-        if not size.isdigit() or int(size) > LARGEST:
+        if not (size.isascii() and size.isdigit() and len(size) < 9) or int(size) > LARGEST:
             raise Refused(413, f"At most {LARGEST:,} bytes are expected.")
         try:
             found = json.loads(self.rfile.read(int(size)))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise Refused(400, "JSON is expected.") from error
         if not isinstance(found, dict):
             raise Refused(400, "An object is expected.")
@@ -170,6 +179,14 @@ class Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         """Requests are nobody's business."""
+
+
+def _split(path: str) -> SplitResult:
+    """The parts of what a browser asks for."""
+    try:
+        return urlsplit(path)
+    except ValueError as error:
+        raise Refused(400, "This is no address.") from error
 
 
 def packed(values: Mapping[str, Any]) -> tuple[bytes, str]:

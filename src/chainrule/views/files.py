@@ -39,6 +39,6 @@ def check(path: Path, force: bool) -> None:
 def save(view: View, path: Path, force: bool) -> None:
     """Write a view in the format its ending names, all of it or nothing."""
     check(path, force)
-    content = FORMATS[path.suffix.lower()](view)
+    content = view.drawn(FORMATS[path.suffix.lower()])
     with new_file(path) as file:
         file.write(content)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from chainrule.errors import ConfigError, DataError, suggest
+from chainrule.errors import ChainruleError, ConfigError, DataError, suggest
 from chainrule.views.arrays import packed, unpacked
 
 FORMAT = "chainrule-view"
 VERSION = 1
+AGAIN = "Save one: chainrule look … -o view.json"
+Drawn = TypeVar("Drawn")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -24,6 +26,7 @@ class View:
     kind: str  # what draws it
     data: Mapping[str, Any]
     meta: Mapping[str, Any] = field(default_factory=dict)  # title, model, text, notes, command
+    read: bool = False  # from JSON, which may be damaged
 
     def __getitem__(self, name: str) -> Any:
         """One of the data: `view["weights"]` is an array."""
@@ -40,7 +43,16 @@ class View:
     def __str__(self) -> str:
         from chainrule.views.kinds import kind_named
 
-        return kind_named(self.kind).words(self)
+        return self.drawn(lambda view: kind_named(view.kind).words(view))
+
+    def drawn(self, draw: Callable[[View], Drawn]) -> Drawn:
+        """What a drawing makes of it; numbers that were read and do not fit together are refused."""
+        try:
+            return draw(self)
+        except Exception as error:
+            if not self.read or isinstance(error, ChainruleError):
+                raise
+            raise DataError(f"This view is damaged and cannot be drawn ({error!r:.200}). {AGAIN}") from error
 
     @property
     def title(self) -> str:
@@ -64,20 +76,28 @@ class View:
     @classmethod
     def from_json(cls, text: str) -> View:
         """What `to_json` gave."""
+        from chainrule.views.kinds import kind_named
+
         try:
             values = json.loads(text)
             if values["format"] != FORMAT or values["version"] != VERSION:
                 raise DataError(
                     f"This is no view of this version: {values['format']!r} {values['version']!r}."
                 )
-            return cls(values["kind"], unpacked(values["data"]), unpacked(values["meta"]))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise DataError(f"This is no view: {error!r}. Save one: chainrule look … -o view.json") from error
+            kind, data, meta = values["kind"], unpacked(values["data"]), unpacked(values["meta"])
+            if not (isinstance(kind, str) and isinstance(data, Mapping) and isinstance(meta, Mapping)):
+                raise TypeError("a kind, data and meta are wanted")
+            if not isinstance(meta.get("notes", []), list):
+                raise TypeError("notes are a list")
+            kind_named(kind)
+            return cls(kind, data, meta, read=True)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise DataError(f"This is no view: {error!r}. {AGAIN}") from error
 
     def _repr_html_(self) -> str:
         from chainrule.views.page import frame
 
-        return frame(self)
+        return self.drawn(frame)
 
     def save(self, path: Path | str, force: bool = False) -> None:
         """Write it as .html, .svg, .png or .json; an existing file is replaced only with `force`."""

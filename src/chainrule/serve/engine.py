@@ -31,7 +31,7 @@ from chainrule.use.text import endless
 if TYPE_CHECKING:
     from chainrule.bundle import Bundle
 
-BUDGET = 128  # symbols of prompts read in one turn
+BUDGET = 256  # symbols of prompts read in one turn
 NESTED = 4  # calls that may interrupt one another
 
 

@@ -66,7 +66,7 @@ def serving(
     process = subprocess.Popen([*words, "--port", str(port)], stderr=subprocess.DEVNULL)
     client = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=120)
     try:
-        until = time.monotonic() + 120
+        until = time.monotonic() + 600
         while True:
             try:
                 client.get("/health")

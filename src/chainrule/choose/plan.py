@@ -96,8 +96,8 @@ class RacePlan:
 
     def _liked(self, codec: str | None) -> Dataset:
         roles = [Role(**one) for one in self.roles]
-        main = main_of(role.name for role in roles)
-        return self._open([replace(one, prefers=codec) if one.name == main else one for one in roles], None)
+        main = [one.name for one in roles] if self.kind.source else [main_of(role.name for role in roles)]
+        return self._open([replace(one, prefers=codec) if one.name in main else one for one in roles], None)
 
     def begin(self, out: Path, ready: Sequence[Prepared] = ()) -> dict[str, Prepared]:
         """Keep the plan and its codecs, so that all processes use the same ones; data not yet `ready` are read.

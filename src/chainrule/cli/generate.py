@@ -47,6 +47,13 @@ def generate(
             "may differ.",
         ),
     ] = None,
+    tree: Annotated[
+        bool,
+        typer.Option(
+            "--tree",
+            help="The whole search tree as JSON: log-probabilities of a beam, and why ways were dropped.",
+        ),
+    ] = False,
     int8: Int8 = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -63,6 +70,10 @@ def generate(
     given, config = prompts or [""], settled(typed(context)).seeded()
     refuse_draft_for_a_beam(config, draft)
     bundle, output = loaded(model, int8), Printer(json, quiet, verbose)
+    if tree:
+        for prompt in given:
+            print(encoded(bundle.search_tree(prompt, **typed(context)).to_dict()))
+        return None
     drafter = None if draft is None else loaded(draft, False)
     if config.seed is not None:
         output.detail(f"seed {config.seed}")

@@ -74,16 +74,9 @@ def attend(part: nn.Module, queries: Tensor, cache: KVCache, mask: AttentionMask
     if tap.is_tapped(part, "weights"):
         weights = tap.tell(part, "weights", attention_weights(queries, cache.keys, mask))  # (B, H, T, L)
         mixed = weights @ cache.values  # (B, H, T, d)
-    elif isinstance(cache, KVCache) and _is_wide_step(queries):
-        mixed = attention_weights(queries, cache.keys, mask) @ cache.values  # (B, H, 1, d)
     else:
         mixed = cache.attended(queries, mask.allowed, mask.causal)
     return mixed.transpose(1, 2).flatten(2)
-
-
-def _is_wide_step(queries: Tensor) -> bool:
-    """Whether queries (B, H, T, d) are one symbol of many rows, which a product of matrices does fastest."""
-    return queries.shape[2] == 1 and len(queries) >= MANY and not torch.is_grad_enabled()
 
 
 def attention_weights(queries: Tensor, keys: Tensor, mask: AttentionMask) -> Tensor:

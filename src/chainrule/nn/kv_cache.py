@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -10,20 +11,23 @@ import torch.nn.functional as F
 from torch import Tensor
 
 GROWTH = 64  # columns that a full buffer gains at least
+MANY = (
+    16  # rows of a step from which plain products are faster than torch's kernel, which is for many queries
+)
 
 
 class KVBuffer:
     """Memory for keys (B, H, C, d) and values (B, H, C, v), of which the first `used` columns are filled.
 
-    A column of all rows and heads lies in one piece (C, B, H, d), so that rows are reordered in few large copies.
+    A column of all rows and heads lies in one piece (C, B, H, …), so that rows are reordered in few large copies.
     """
 
     def __init__(self, keys: Tensor, values: Tensor, columns: int, rows: Tensor | None = None) -> None:
         """With `columns` in all; of the keys and values these `rows` (B,), or all."""
-        _, heads, self.used, width = keys.shape
+        _, heads, self.used, _ = keys.shape
         count = len(keys) if rows is None else len(rows)
         self.columns = columns
-        self._keys = keys.new_empty(columns, count, heads, width)
+        self._keys = keys.new_empty(columns, count, heads, keys.shape[3])
         self._values = values.new_empty(columns, count, heads, values.shape[3])
         for filled, given in ((self._keys, keys), (self._values, values)):
             if rows is None:
@@ -105,7 +109,12 @@ class KVCache:
 
     def attended(self, queries: Tensor, allowed: Tensor | None, causal: bool) -> Tensor:
         """Scaled dot-product attention (B, H, T, d) of queries (B, H, T, d)."""
-        return F.scaled_dot_product_attention(queries, self.keys, self.values, allowed, is_causal=causal)
+        if queries.shape[2] > 1 or len(queries) < MANY or torch.is_grad_enabled():
+            return F.scaled_dot_product_attention(queries, self.keys, self.values, allowed, is_causal=causal)
+        scores = queries @ self.keys.transpose(2, 3) / math.sqrt(queries.shape[-1])  # (B, H, 1, L)
+        if allowed is not None:
+            scores = scores.masked_fill(~allowed, -torch.inf)
+        return scores.softmax(-1) @ self.values
 
 
 @dataclass(frozen=True)
@@ -126,10 +135,6 @@ class RaggedCache:
         """The function on the numbers of rows: whatever names rows, names rows here, too."""
         chosen = function(torch.arange(len(self.rows)))
         return RaggedCache(tuple(self.rows[row] for row in chosen.tolist()))
-
-    def select(self, rows: Tensor) -> RaggedCache:
-        """Only these rows (K,), in this order."""
-        return RaggedCache(tuple(self.rows[row] for row in rows.tolist()))
 
     def extended(self, keys: Tensor, values: Tensor) -> RaggedCache:
         """With keys and values (B, H, 1, d) of one new symbol a row."""

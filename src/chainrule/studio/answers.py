@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 Question = Mapping[str, Any]
 Pieces = Iterator[dict[str, Any]]
 ANSWERS: dict[str, Callable[[Shelf, Question], Pieces]] = {}
-FILES = ("search", "corpus", "run")  # settings of views that name files
+RUN = "run"
+FILES = ("search", "corpus", RUN)  # settings of views that name files
 SAMPLES, LENGTH = 3, 40
 
 
@@ -115,7 +116,7 @@ def _described(one: Setting) -> dict[str, Any]:
         "chosen": one.chosen,
         "low": one.low,
         "high": one.high,
-        "file": one.name in FILES,
+        "file": one.name in FILES and one.name != RUN,
     }
 
 

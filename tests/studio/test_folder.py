@@ -15,15 +15,6 @@ from chainrule.studio.shelf import Shelf
 from chainrule.views.kinds import kinds
 from fitted import fitted
 
-    "target",
-    "method",
-    "contrast",
-    "find",
-    "word",
-    "analogy",
-    "projection",
-}  # settings of views that are words
-
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Folder:

@@ -37,7 +37,7 @@ from chainrule.train.trainer import Trainer
 
 DATA = Path(os.environ.get("CHAINRULE_DATA", "../shared/data"))
 LAYERS, WIDTH, HEADS, FFN, DROPOUT, VOCAB, TOKENS = 4, 128, 4, 512, 0.2, 5000, 2048
-WARMING, STEPS, TURNS = 8, 40, 3
+WARMING, STEPS, TURNS = 4, 16, 3
 NAMES = {
     "plain": "nn.Transformer, float32",
     "plain bf16": "nn.Transformer, autocast to bfloat16",

@@ -75,9 +75,10 @@ def rank(
         output.note(f"{given[0]} is ranked as a text. It is also a file: to rank what is in it, use --file.")
     tell_unknown(bundle, given, output)
     if options:
+        from chainrule.bundle import load
         from chainrule.use.nbest import NbestConfig, rank_from
 
-        return _told([rank_from(bundle, texts, NbestConfig.from_values(options))], output)
+        return _told([rank_from(bundle, texts, NbestConfig.from_values(options), load)], output)
     found = bundle.rank(texts)
     lines = [
         [one.text or "(blank)", number(one.log2prob), number(one.perplexity), number(one.unknown)]
@@ -95,10 +96,11 @@ def _lines() -> list[str]:
 
 
 def _rank_file(bundle: Bundle, source: str, options: Mapping[str, Any], output: Printer) -> None:
+    from chainrule.bundle import load
     from chainrule.use.nbest import NbestConfig, rank_file
 
     config, reading = parted(options, NbestConfig)
-    _told(rank_file(bundle, source, config, **reading), output)
+    _told(rank_file(bundle, source, config, load, **reading), output)
 
 
 def _told(lists: Iterable[Nbest], output: Printer) -> None:
@@ -108,7 +110,8 @@ def _told(lists: Iterable[Nbest], output: Printer) -> None:
             continue
         if found.group is not None:
             print(f"{found.group}:")
-        header = ["id", "text", "symbols", "lm", *found.ranked[0].weighted, "total"]
+        weighted = found.ranked[0].weighted
+        header = ["id", "text", "symbols", "model" if "lm" in weighted else "lm", *weighted, "total"]
         print(table(header, [_row(one) for one in found.ranked], left=2), end="\n\n")
 
 

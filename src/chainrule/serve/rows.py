@@ -134,7 +134,7 @@ class Rows:
         return len(last)
 
     def _drawn(self, rows: Sequence[Row], logits: Tensor) -> None:
-        for row, id, own in zip(rows, chosen(rows, logits.cpu()), logits.split(1), strict=True):
+        for row, id, own in zip(rows, chosen(rows, logits.cpu()), torch.split(logits, 1), strict=True):
             row.add(id, own)
 
 

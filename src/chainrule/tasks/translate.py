@@ -44,9 +44,11 @@ class Translate(Teaching):
 
     predicts: ClassVar[str | None] = TARGET
     source: ClassVar[str | None] = SOURCE
-    shown: ClassVar[tuple[str, ...]] = ("perplexity", "bits_per_symbol", "unknown")
+    shown: ClassVar[tuple[str, ...]] = ("perplexity", "bits_per_symbol", "chrf", "unknown")
     default_model: ClassVar[str | None] = "transformer"
-    figure: ClassVar[str] = "bits_per_symbol"
+    figure: ClassVar[str] = "bleu"
+    maximise: ClassVar[bool] = True
+    most: ClassVar[float] = 100.0
 
     sources: tuple[str, ...] = option(
         (), "several columns to write from, each --sources NAME; --source question,image says the same"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from chainrule.codecs.base import Texts
     from chainrule.data.decimals import Decimals
     from chainrule.data.sources import Given, Source
+
+Load = Callable[[str], "Bundle"]  # a model from its folder
 
 BASES = {"2": 2.0, "10": 10.0, "e": math.e}
 
@@ -112,16 +114,13 @@ class Nbest:
 
 
 def rank_file(
-    bundle: Bundle, source: Given, config: NbestConfig | None = None, **reading: Any
+    bundle: Bundle, source: Given, config: NbestConfig, load: Load, **reading: Any
 ) -> tuple[Nbest, ...]:
     """The lists of candidates in a table, each ranked; groups come as they are first seen.
 
     total = lm_weight * log p(text) + sum of weight * score, over the columns with scores of others and over other
-    models. Where there is a source, the model's is log p(text given source).
+    models, which are read by `load`. Where there is a source, the model's is log p(text given source).
     """
-    from chainrule.bundle import load
-
-    config = config or NbestConfig()
     found = opened(bundle.codec, bundle.card.get("reading", {}), source, reading)
     if config.group or config.id or config.weight or config.source:
         _check_table(found)
@@ -133,14 +132,14 @@ def rank_file(
     return tuple(Nbest(group, tuple(each)) for group, each in best_first.items())
 
 
-def rank_from(bundle: Bundle, candidates: Sequence[str], config: NbestConfig) -> Nbest:
+def rank_from(bundle: Bundle, candidates: Sequence[str], config: NbestConfig, load: Load) -> Nbest:
     """The same of texts; the source of all of them is what the settings say, a tab between several."""
     said = {} if config.source is None else dict(enumerate(config.source.split("\t")))
     table = {"candidate": list(candidates)} | {
         f"source {n}": [one] * len(candidates) for n, one in said.items()
     }
     told = replace(config, source=",".join(list(table)[1:]) or None)
-    return rank_file(bundle, table, told, column="candidate")[0]
+    return rank_file(bundle, table, told, load, column="candidate")[0]
 
 
 @dataclass(frozen=True)

@@ -225,10 +225,11 @@ def test_idle_and_half_sent_requests_hold_nobody_up(
         place.close()
 
 
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(-5, 40) | st.floats() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3),
-    max_leaves=4,
+PLAIN = st.none() | st.booleans() | st.integers(-5, 40) | st.floats() | st.text(max_size=8)
+VALUES = (
+    PLAIN
+    | st.lists(PLAIN | st.lists(PLAIN, max_size=3), max_size=3)
+    | st.dictionaries(st.text(max_size=3), PLAIN)
 )
 NAMES = (
     "model prompt max_tokens temperature top_p top_k n stop seed logprobs echo stream stream_options messages input "

@@ -31,7 +31,7 @@ from chainrule.use.text import endless
 if TYPE_CHECKING:
     from chainrule.bundle import Bundle
 
-BUDGET = 128  # symbols of prompts read in one turn
+BUDGET = 256  # symbols of prompts read in one turn
 NESTED = 4  # calls that may interrupt one another
 
 
@@ -122,10 +122,26 @@ class Engine:
     def _run(self) -> None:
         with in_threads(max(1, (cores() - 1) // self.config.workers)):  # the front needs one, too
             while self._wait():
-                self._turn()
-                if self.calls:
-                    self._call(self.calls.popleft())
+                try:
+                    self._turn()
+                    if self.calls:
+                        self._call(self.calls.popleft())
+                except (
+                    Exception
+                ) as error:  # a fault of ours: whoever was being served is told, and others are served
+                    self._fail(error)
                 self.outbox.send()
+
+    def _fail(self, error: Exception) -> None:
+        """Give up all that was being done."""
+        tickets = [one.ticket for one in self.reading] + [ticket for ticket, _ in self.waiting]
+        tickets += [self.tickets.pop(row)[0] for row in list(self.tickets)]
+        self.reading.clear()
+        self.waiting.clear()
+        if self.texts is not None:
+            self.texts.leave(lambda row: False)
+        for ticket in tickets:
+            self.outbox.fail(ticket, error)
 
     def _wait(self) -> bool:
         """Until there is something to do; False: there is not, and there will not be."""

@@ -3,7 +3,7 @@
     pip install -c constraints.txt ctranslate2 transformers      # both are among the dev dependencies
     python benchmarks/writing_speed.py MODEL test.en [--target test.de] [--turns 5] [--systems chainrule ctranslate2]
 
-The model is exported (`chainrule export hf`, so it needs --norm post and one vocabulary) and converted
+The model is exported (`chainrule export hf`, so it needs one vocabulary) and converted
 (`ct2-transformers-converter`). Every system is a process of its own that stays; they take turns, one at a time, and
 translate the whole file, 64 sentences of similar length at once, tokenising included. Medians, of seconds and of
 seconds of CPU (with one thread these two differ only where other programs run). Prints a Markdown table; with --target
@@ -54,11 +54,11 @@ def batched(translate: Translate) -> Translate:
 def transformers(folder: Path) -> Translate:
     """Hugging Face's `generate`."""
     import torch
-    from transformers import AutoTokenizer, MarianMTModel
+    from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "2")))
     tokenizer = AutoTokenizer.from_pretrained(folder / "hf")
-    model = MarianMTModel.from_pretrained(folder / "hf").eval()
+    model = AutoModelForSeq2SeqLM.from_pretrained(folder / "hf").eval()
 
     @torch.inference_mode()
     def translate(texts: list[str]) -> list[str]:

@@ -260,10 +260,7 @@ class Bundle:
         return translate(self, [sources] if isinstance(sources, str) else sources, **options)
 
     def search_tree(self, text: str = "", branches: int | None = None, **options: Any) -> SearchTree:
-        """All that a beam search from a prompt, or of a source, looked at: who continued whom, and who was dropped why.
-
-        `options` are those of `generate`, or of `translate`; `branches` is how many dropped ones of each are listed.
-        """
+        """All that a beam search looked at, from a prompt or of a source; `options`: of `generate` or `translate`."""
         return search_tree(self, text, branches=branches, **options)
 
     def log_probability(self, targets: Iterable[str], sources: Iterable[Any]) -> np.ndarray:
@@ -305,8 +302,7 @@ class Bundle:
         """The prompt and what the model adds; of a list of prompts a list, in order, written side by side.
 
         `settings` are those of `GenerationConfig`: `temperature`, `top_k`, `top_p`, `beam`, `stop` … They win over
-        those of a `config`. Of a list, the seed counts up. With `draft` a smaller model writes ahead: the same
-        distribution, sooner, but the text of a seed may differ.
+        those of a `config`. Of a list, the seed counts up. With `draft` a smaller model writes ahead.
         """
         settled = generation(settings | _given(length=length, seed=seed), config)
         if settled.count != 1:

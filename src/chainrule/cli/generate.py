@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from chainrule.cli.arguments import named
 from chainrule.cli.output import Json, Printer, Quiet, Verbose, encoded
-from chainrule.cli.saved import Int8, Saved, loaded, tell_unknown
+from chainrule.cli.saved import Draft, Int8, Saved, Tree, loaded, tell_unknown
 from chainrule.cli.settings import Groups
 from chainrule.cli.verb import Verb, typed
 from chainrule.config import settings
@@ -39,21 +38,8 @@ def generate(
             metavar="PROMPT", help="Texts to continue; none: from the start; -: the lines of stdin."
         ),
     ] = None,
-    draft: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="MODEL",
-            help="Speculative decoding: a smaller model drafts. The same distribution, sooner; the text of a seed "
-            "may differ.",
-        ),
-    ] = None,
-    tree: Annotated[
-        bool,
-        typer.Option(
-            "--tree",
-            help="The whole search tree as JSON: log-probabilities of a beam, and why ways were dropped.",
-        ),
-    ] = False,
+    draft: Draft = None,
+    tree: Tree = False,
     int8: Int8 = False,
     json: Json = False,
     quiet: Quiet = False,

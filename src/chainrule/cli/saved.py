@@ -18,6 +18,22 @@ Int8 = Annotated[
     bool,
     typer.Option("--int8", help="Quantize weights to int8: faster for large models, hardly worse."),
 ]
+Draft = Annotated[
+    Path | None,
+    typer.Option(
+        "--draft",
+        metavar="MODEL",
+        help="Speculative decoding: a smaller model drafts. The same distribution, sooner; the text of a seed "
+        "may differ.",
+    ),
+]
+Tree = Annotated[
+    bool,
+    typer.Option(
+        "--tree",
+        help="The whole search tree as JSON: log-probabilities of a beam, and why ways were dropped.",
+    ),
+]
 NAMED = 10  # unknown symbols named one by one
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from chainrule.cli.arguments import named
 from chainrule.cli.output import Json, Printer, Quiet, Verbose, encoded
-from chainrule.cli.saved import Int8, Saved, loaded
+from chainrule.cli.saved import Draft, Int8, Saved, Tree, loaded
 from chainrule.cli.settings import Groups, of_data
 from chainrule.cli.verb import Verb, typed
 from chainrule.config import settings, share
@@ -47,20 +46,8 @@ def translate(
     id: Annotated[
         str | None, typer.Option("--id", metavar="COLUMN", help="The column with the id of each row.")
     ] = None,
-    draft: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="MODEL",
-            help="Speculative decoding: a smaller model drafts; greedy, if nothing else is said.",
-        ),
-    ] = None,
-    tree: Annotated[
-        bool,
-        typer.Option(
-            "--tree",
-            help="The whole search tree of every TEXT as JSON: log-probabilities, and why ways were dropped.",
-        ),
-    ] = False,
+    draft: Draft = None,
+    tree: Tree = False,
     int8: Int8 = False,
     json: Json = False,
     quiet: Quiet = False,

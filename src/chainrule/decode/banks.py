@@ -79,7 +79,7 @@ class Banks:
     ) -> tuple[Tensor, Tensor]:
         """Of the ways to continue, best first, those that get a place: log-probabilities (B, K) and where they are.
 
-        `ids` (B, K, C) says by what each goes on. Nothing ends while it lacks a phrase.
+        `ids` (B, K, C) says what each is continued by. Nothing ends while it lacks a phrase.
         """
         chosen = places.new_zeros(len(places), min(width, places.shape[1]))
         found = totals.new_full(chosen.shape, -torch.inf)

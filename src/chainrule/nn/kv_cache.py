@@ -95,7 +95,8 @@ class KVCache:
         length = self.length + keys.shape[2]
         buffer = None if self.rows is not None else self.buffer
         if buffer is None or buffer.used != self.length or length > buffer.columns:
-            columns = length + max(GROWTH, length // 2)
+            spare = 0 if self.rows is not None else max(GROWTH, length // 2)  # rows that move will move again
+            columns = length + spare
             buffer = KVBuffer(self.keys, self.values, columns, self.rows)
         return KVCache(*buffer.add(keys, values), buffer)
 

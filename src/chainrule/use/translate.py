@@ -39,7 +39,7 @@ ABSENT = "This model's task is {task!r}: it translates nothing. Fit one that doe
 class WriteConfig(Config):
     """What a translation begins with, what stands for its unknowns, and how long it may be by its source."""
 
-    prefix: str = option("", "what every translation begins with: the model goes on from there")
+    prefix: str = option("", "what every translation begins with: the model continues from there")
     replace_unknowns: bool = option(
         False, "let it predict <unk>, and put the word of the source there that it attends to most"
     )

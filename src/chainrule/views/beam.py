@@ -25,7 +25,7 @@ CAVEAT = "Natural log-probabilities of all symbols up to there. Blue: finished, 
 @register("beam")
 @dataclass(frozen=True, kw_only=True)
 class Beam(Kind):
-    """Who continued whom, and who was dropped; in a page, a click on a branch goes on from there."""
+    """Who continued whom, and who was dropped; in a page, a click on a branch continues from there."""
 
     beam: int = option(3, "how many hypotheses are kept at each step", low=1, high=100)
     length: int = option(12, "how many symbols to add at most", low=1, high=1000)

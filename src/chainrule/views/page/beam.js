@@ -1,4 +1,4 @@
-/* The tree of a beam search: a click on a branch goes on from there, alone; the trail leads back. */
+/* The tree of a beam search: a click on a branch continues from there, alone; the trail leads back. */
 DRAWERS.beam = (data, root) => {
   const parents = [...data.parents.list()], logs = [...data.log_probabilities.list()];
   const lengths = [...data.lengths.list()], ranks = [...data.ranks.list()];
@@ -22,8 +22,8 @@ DRAWERS.beam = (data, root) => {
     trail.replaceChildren(
       element("button", { type: "button", on: { click: () => go(-1) } }, "all"), " ",
       ...path.flatMap((at) => [element("button", { type: "button", on: { click: () => go(at) } }, data.symbols[at]), " "]),
-      element("span", { class: "note" }, state.from < 0 ? "Click on a branch to go on from there." : told(state.from)));
-    tree.replaceChildren(branch(state.from) ?? element("p", { class: "note" }, "Nothing goes on from here."));
+      element("span", { class: "note" }, state.from < 0 ? "Click on a branch to continue from there." : told(state.from)));
+    tree.replaceChildren(branch(state.from) ?? element("p", { class: "note" }, "Nothing continues from here."));
   };
   const dropped = element("input", { type: "checkbox", checked: true, on: { change: () => { state.dropped = dropped.checked; update(); } } });
   root.append(element("div", { class: "controls" }, element("label", {}, dropped, "dropped ways")), trail, tree,

@@ -31,7 +31,7 @@ from typing import Any
 
 import httpx2 as httpx
 
-CLIENTS, REQUESTS = 16, 8  # requests of each client
+CLIENTS, REQUESTS = 16, 24  # requests of each client
 VOCABULARY, CONTEXT = 4096, 256
 SHAPE = {"layers": 6, "width": 384, "heads": 6, "context": CONTEXT}
 WORDS = [chr(97 + at % 26) + chr(97 + at // 26 % 26) + chr(97 + at // 676) for at in range(VOCABULARY - 5)]
@@ -46,12 +46,12 @@ def make(out: Path) -> None:
 
     kind = codec("subwords")
     text = Texts.of([" ".join(random.Random(at).choices(WORDS, k=200)) for at in range(400)])
-    words = kind.learn(lambda: [text], kind.Config.from_values({"vocab_size": VOCABULARY}))
+    words = kind.learn(lambda: [text], kind.Config.from_values({"vocab": VOCABULARY}))
     gpt: Any = family("gpt")
     sizes = SHAPE | {"vocab_size": words.size, "suppressed": words.suppressed, "positions": "learned"}
     Bundle.of(words, gpt.seeded(gpt.Config(**sizes), 0)).save(out / "gpt", force=True)
     subprocess.run(
-        [sys.executable, "-m", "chainrule", "export", "hf", out / "gpt", "-o", out / "hf", "--force"],
+        [sys.executable, "-m", "chainrule", "export", "hf", out / "gpt", out / "hf", "--force"],
         check=True,
     )
 
@@ -66,7 +66,7 @@ def serving(
     process = subprocess.Popen([*words, "--port", str(port)], stderr=subprocess.DEVNULL)
     client = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=120)
     try:
-        until = time.monotonic() + 120
+        until = time.monotonic() + 600
         while True:
             try:
                 client.get("/health")
@@ -130,7 +130,7 @@ def tell(name: str, found: dict[str, float]) -> None:
 def many(out: Path) -> None:
     with serving(out / "gpt") as (client, _):
         asyncio.run(load(str(client.base_url), 1, 2))
-        alone = asyncio.run(load(str(client.base_url), 1, REQUESTS))
+        alone = asyncio.run(load(str(client.base_url), 1, 12))
         tell("one at a time", alone)
         crowd = asyncio.run(load(str(client.base_url), CLIENTS, REQUESTS))
         tell(f"{CLIENTS} clients", crowd)
@@ -227,7 +227,10 @@ def resident(pid: int) -> float:
     """Megabytes of a process and of those it started."""
     total = 0
     for one in [pid, *children(pid)]:
-        status = Path(f"/proc/{one}/smaps_rollup").read_text()
+        try:
+            status = Path(f"/proc/{one}/smaps_rollup").read_text()
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # killed meanwhile
         total += next(int(line.split()[1]) for line in status.splitlines() if line.startswith("Pss:"))
     return total / 1024
 

@@ -5,8 +5,9 @@
 
 The model is exported (`chainrule export hf`, so it needs --norm post and one vocabulary) and converted
 (`ct2-transformers-converter`). Every system is a process of its own that stays; they take turns, one at a time, and
-translate the whole file, 64 sentences of similar length at once, tokenising included. Medians. Prints a Markdown table;
-with --target also BLEU.
+translate the whole file, 64 sentences of similar length at once, tokenising included. Medians, of seconds and of
+seconds of CPU (with one thread these two differ only where other programs run). Prints a Markdown table; with --target
+also BLEU. Threads: OMP_NUM_THREADS, for all of them alike.
 """
 
 from __future__ import annotations
@@ -106,9 +107,9 @@ def work(system: str, folder: Path) -> None:
     translate(texts[: 2 * ROWS])
     print("ready", flush=True)
     for _ in sys.stdin:
-        began = time.perf_counter()
+        began, worked = time.perf_counter(), time.process_time()
         found = translate(texts)
-        print(time.perf_counter() - began, flush=True)
+        print(time.perf_counter() - began, time.process_time() - worked, flush=True)
         (folder / system).write_text("\n".join(found) + "\n", "utf-8")
 
 
@@ -124,42 +125,42 @@ def prepared(folder: Path, model: Path, source: Path, lines: int | None) -> None
     subprocess.run(words, check=True, stderr=subprocess.DEVNULL)
 
 
-def in_turns(folder: Path, systems: list[str], turns: int) -> dict[str, list[float]]:
-    """Seconds of every turn of every system, one working at a time."""
+def in_turns(folder: Path, systems: list[str], turns: int) -> dict[str, list[tuple[float, float]]]:
+    """Seconds, and those of CPU, of every turn of every system, one working at a time."""
     run = [sys.executable, __file__, "--work", str(folder)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     workers = {name: subprocess.Popen([*run, name], **pipes) for name in systems}  # type: ignore[call-overload]
     try:
         for worker in workers.values():
             worker.stdout.readline()
-        taken: dict[str, list[float]] = {name: [] for name in systems}
+        taken: dict[str, list[tuple[float, float]]] = {name: [] for name in systems}
         for _ in range(turns):
             for name, worker in workers.items():
                 worker.stdin.write("\n")
                 worker.stdin.flush()
-                taken[name].append(float(worker.stdout.readline()))
+                wall, cpu = map(float, worker.stdout.readline().split())
+                taken[name].append((wall, cpu))
         return taken
     finally:
         for worker in workers.values():
             worker.communicate()
 
 
-def report(folder: Path, taken: dict[str, list[float]], target: Path | None) -> None:
+def report(folder: Path, taken: dict[str, list[tuple[float, float]]], target: Path | None) -> None:
     """A row for each system."""
-    source = (folder / "source").read_text("utf-8").splitlines()
-    ours = statistics.median(taken["chainrule"]) if "chainrule" in taken else None
-    print(
-        "| system | seconds | sentences/s | beside chainrule | equal texts | BLEU |\n|---|---|---|---|---|---|"
-    )
-    for name, times in taken.items():
+    middle = {
+        name: [statistics.median(one) for one in zip(*times, strict=True)] for name, times in taken.items()
+    }
+    ours = middle.get("chainrule", next(iter(middle.values())))
+    first = (folder / next(iter(taken))).read_text("utf-8").splitlines()
+    print("| system | seconds | of CPU | beside the first | of CPU | sentences/s | equal texts | BLEU |")
+    print("|---|---|---|---|---|---|---|---|")
+    for name, (wall, cpu) in middle.items():
         texts = (folder / name).read_text("utf-8").splitlines()
-        middle = statistics.median(times)
-        ratio = "" if ours is None else f"{middle / ours:.2f}x"
-        first = (folder / next(iter(taken))).read_text("utf-8").splitlines()
         equal = sum(one == two for one, two in zip(first, texts, strict=True))
         print(
-            f"| {name} | {middle:.2f} ({min(times):.2f} to {max(times):.2f}) | {len(source) / middle:,.0f} | "
-            f"{ratio} | {equal} of {len(source)} | {bleu(texts, target)} |"
+            f"| {name} | {wall:.2f} | {cpu:.2f} | {wall / ours[0]:.2f}x | {cpu / ours[1]:.2f}x | "
+            f"{len(texts) / wall:,.0f} | {equal} of {len(texts)} | {bleu(texts, target)} |"
         )
 
 

@@ -82,6 +82,7 @@ def _pool(workers: int, process: int) -> ThreadPoolExecutor:
 WORKER = "chainrule-worker"
 
 
+TURN = 1024  # symbols of a step where turns are taken
 _turns = threading.local()
 
 
@@ -94,6 +95,11 @@ def taking_turns(turn: Callable[[], None]) -> Iterator[None]:
         yield
     finally:
         _turns.turn = before
+
+
+def side_by_side(rows: int, symbols: int) -> int:
+    """How many rows of so many symbols one step reads: fewer where others wait for their turn."""
+    return rows if getattr(_turns, "turn", None) is None else max(1, min(rows, TURN // max(1, symbols)))
 
 
 def step_begins() -> None:

@@ -366,3 +366,12 @@ def test_a_vocabulary_without_what_it_needs_is_explained(tmp_path: Path) -> None
         edited(folder, vocab_size=size)
         with pytest.raises(BundleError):
             import_hf(folder)
+
+
+def test_a_chat_template_comes_with_a_model(tmp_path: Path) -> None:
+    folder = gpt2(tmp_path)
+    assert "chat_template" not in import_hf(folder).card
+    edited(folder, "tokenizer_config.json", chat_template="{{ messages }}")
+    assert import_hf(folder).card["chat_template"] == "{{ messages }}"
+    (folder / "chat_template.jinja").write_text("{{ newer }}")
+    assert import_hf(folder).card["chat_template"] == "{{ newer }}"

@@ -283,6 +283,18 @@ def test_damaged_weights_fail_their_request_and_not_the_engine() -> None:
     asyncio.run(asked())
 
 
+def test_a_fault_of_ours_does_not_end_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def asked() -> None:
+        with working(tiny("lstm")) as engine:
+            with monkeypatch.context() as patch:
+                patch.setattr(engine, "_admit", lambda: [][0])
+                with pytest.raises(IndexError):
+                    await ask(engine, ["she"], GREEDY)
+            assert await ask(engine, ["she"], GREEDY)
+
+    asyncio.run(asked())
+
+
 def test_a_prompt_is_read_in_pieces_of_one_size() -> None:
     ids = prompt_ids(tiny("lstm").codec, "she was late " * 20)
     reading, sizes = Reading(tiny("lstm").model, ids, PrefixCache(0)), []

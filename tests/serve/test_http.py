@@ -6,7 +6,7 @@ import io
 import json
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx2 as httpx
@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from chainrule.serve import guard
+from chainrule.serve.answers import Answers
 from chainrule.serve.config import ServeConfig
 from chainrule.serve.metrics import Metrics
 
@@ -61,6 +62,27 @@ def test_our_verbs_answer_with_the_dict_of_python(http: httpx.Client) -> None:
     texts = ["she was", "late"] * 6
     found = http.post("/v1/score", json={"texts": texts}).json()["results"]
     assert found == [one.to_dict() for one in lm.score_each(texts)]
+
+
+def test_a_question_asked_again_is_answered_without_the_engine(http: httpx.Client) -> None:
+    def asked() -> tuple[bytes, float]:
+        return http.post("/v1/complete", json={"prompt": "he was l"}).content, metric(
+            http, "chainrule_calls_total"
+        )
+
+    first, again = asked(), asked()
+    assert first == again
+
+
+def test_kept_answers_stay_within_their_bytes() -> None:
+    answers = Answers(most=64_000)
+    for at in range(100):
+        answers.keep("/v1/score", b"%d" % at, b"x" * 700)
+    assert (
+        answers.bytes <= 64_000 and answers.find("/v1/score", b"99") and not answers.find("/v1/score", b"0")
+    )
+    answers.keep("/v1/score", b"large", b"x" * 64_000)
+    assert answers.find("/v1/score", b"large") is None
 
 
 @pytest.mark.parametrize("verb", ["predict", "tag", "translate", "fill"])
@@ -179,13 +201,16 @@ def test_a_client_that_vanishes_costs_nothing_more(http: httpx.Client, streams: 
     place = raw(
         http, body_of({"model": "gpt", "prompt": "she", "max_tokens": 200, "n": 64, "stream": streams})
     )
-    time.sleep(0.05)
+    wait(lambda: metric(http, "chainrule_running") > 0)
     place.close()
-    until = time.monotonic() + 10
-    while metric(http, "chainrule_running") or metric(http, "chainrule_queued"):
-        assert time.monotonic() < until
-        time.sleep(0.02)
+    wait(lambda: metric(http, "chainrule_running") == 0)
     assert metric(http, "chainrule_cancelled_total") > before
+
+
+def wait(until: Callable[[], bool]) -> None:
+    end = time.monotonic() + 20
+    while not until():
+        assert time.monotonic() < end
 
 
 def test_idle_and_half_sent_requests_hold_nobody_up(
@@ -200,10 +225,11 @@ def test_idle_and_half_sent_requests_hold_nobody_up(
         place.close()
 
 
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(-5, 40) | st.floats() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3),
-    max_leaves=4,
+PLAIN = st.none() | st.booleans() | st.integers(-5, 40) | st.floats() | st.text(max_size=8)
+VALUES = (
+    PLAIN
+    | st.lists(PLAIN | st.lists(PLAIN, max_size=3), max_size=3)
+    | st.dictionaries(st.text(max_size=3), PLAIN)
 )
 NAMES = (
     "model prompt max_tokens temperature top_p top_k n stop seed logprobs echo stream stream_options messages input "
@@ -217,3 +243,49 @@ def test_no_body_makes_the_server_fail(http: httpx.Client, path: str, body: dict
     found = http.post(f"/v1/{path}", content=json.dumps(body).encode())
     assert found.status_code < 500, found.text
     assert "Traceback" not in found.text
+
+
+def test_a_request_cannot_ask_for_more_numbers_than_memory_holds(http: httpx.Client) -> None:
+    body = {"prompt": ["she"] * 64, "n": 16, "max_tokens": 200, "logprobs": 20}
+    found = http.post("/v1/completions", json=body)
+    assert found.status_code == 400 and "log-probabilities" in found.json()["error"]["message"]
+
+
+def test_headers_must_come_soon_and_be_short() -> None:
+    import asyncio
+
+    from chainrule.serve.server import HEADER_BYTES, Protocol
+
+    async def sent(data: bytes) -> bytes:
+        import uvicorn
+        from uvicorn.server import ServerState
+
+        config = uvicorn.Config(lambda: None, http=Protocol, log_config=None, lifespan="off")  # type: ignore[arg-type]
+        config.load()
+        loop = asyncio.get_running_loop()
+        protocols: list[Protocol] = []
+
+        def connected() -> Protocol:
+            protocols.append(Protocol(config, ServerState(), {}))
+            return protocols[-1]
+
+        place = await loop.create_server(connected, "127.0.0.1", 0)
+        reader, writer = await asyncio.open_connection(*place.sockets[0].getsockname())
+        writer.write(data)
+        try:
+            return await asyncio.wait_for(reader.read(), 10)
+        except ConnectionError:
+            return b""
+        finally:
+            writer.close()
+            place.close()
+            await asyncio.gather(writer.wait_closed(), place.wait_closed(), return_exceptions=True)
+            while not protocols[0].transport.is_closing():
+                await asyncio.sleep(0)
+            await asyncio.sleep(0)  # what closing has left to be done
+
+    endless = b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * (2 * HEADER_BYTES)
+    assert asyncio.run(sent(endless)) == b""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("chainrule.serve.server.HEADER_SECONDS", 0.1)
+        assert asyncio.run(sent(b"GET / HTTP/1.1\r\n")) == b""

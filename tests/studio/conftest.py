@@ -1,4 +1,4 @@
-"""One studio for all tests of a module, and one browser."""
+"""One studio for all tests, and one browser."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from studio.running import Running, furnished
 from views.opened import chromium
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     found = Running(furnished(tmp_path_factory.mktemp("studio") / "folder"))
     yield found
     found.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Any]:
     with chromium() as found:
         yield found

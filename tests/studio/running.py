@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from chainrule.studio import pool
 from chainrule.studio.server import opened, serving
 from fitted import LINES, fitted
 from views.seen import gpt, small
@@ -35,6 +36,7 @@ class Running:
     """Server, guard and folder."""
 
     def __init__(self, folder: Path) -> None:
+        pool.MOST = 1  # a process more would take seconds to start
         self.folder = folder
         self.listening = opened(HOST, 0)
         self.server, self.guard = serving(folder, self.listening, 1_000_000)
@@ -57,7 +59,7 @@ class Running:
 
     def ask(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any, Any]:
         """A request by hand: status, headers, and what came."""
-        connection = http.client.HTTPConnection(HOST, self.port, timeout=60)
+        connection = http.client.HTTPConnection(HOST, self.port, timeout=240)
         sent = body if isinstance(body, bytes | None) else json.dumps(body).encode()
         given = {"Content-Type": "application/json"} if method == "POST" else {}
         named = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -71,7 +73,7 @@ class Running:
         return answer.status, answer.headers, told
 
 
-def until(holds: Callable[[], Any], seconds: float = 60.0) -> Any:
+def until(holds: Callable[[], Any], seconds: float = 240.0) -> Any:
     """Wait for something that another process or thread does."""
     ends = time.monotonic() + seconds
     while time.monotonic() < ends:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
@@ -122,38 +124,33 @@ def _workers(running: Running) -> list[int]:
     return found
 
 
-def test_a_training_outlives_its_studio_stops_and_goes_on(tmp_path: Path) -> None:
-    (tmp_path / "book.txt").write_text("the sun and the rain\n" * 200)
-    words = "fit book.txt --model rnn --width 8 --seq-len 8 --batch-size 2 --budget 1h -o m".split()
-    job = Jobs(Folder.of(tmp_path)).start("fit", words, "m")
-    try:
-        again = Jobs(Folder.of(tmp_path))  # another studio on the same folder
-        told = until(lambda: len((seen := Follower(again).all()[0])["curve"]) > 2 and seen)
-        assert told["state"] == "running" and told["progress"]["progress"] == "training"
-        again.stop(job.id)
-        stopped = until(lambda: not again.lives(job) and Follower(again).all()[0])
-        assert stopped["state"] == "stopped" and "continue with --resume" in stopped["error"]
-        again.go_on(job.id)
-        until(lambda: len(Follower(again).all()[0]["curve"]) > len(told["curve"]))
-        again.stop(job.id)
-        again.stop(job.id)  # a second time: at once
-        until(lambda: not again.lives(job))
-        log = (again.place / job.id / "log.txt").read_text()
-        assert "must be given" not in log
-        again.remove(job.id)
-        assert again.all() == []
-    finally:
-        for one in Jobs(Folder.of(tmp_path)).all():
-            Jobs(Folder.of(tmp_path)).stop(one.id)
-            Jobs(Folder.of(tmp_path)).stop(one.id)
-
-
 def test_a_command_that_fails_says_why(tmp_path: Path) -> None:
     jobs = Jobs(Folder.of(tmp_path))
     job = jobs.start("fit", ["fit", "nothing.txt", "-o", "m"], "m")
     until(lambda: not jobs.lives(job))
     told = Follower(jobs).all()[0]
     assert told["state"] == "failed" and "no file nothing.txt" in told["error"]
+
+
+def test_a_rating_is_a_job_with_a_page_of_its_own(running: Running) -> None:
+    for name in ("a", "b"):
+        (running.folder / f"{name}.txt").write_text(f"one {name}\ntwo {name}\n")
+    form = {"make": "rating", "a": "a.txt", "b": "b.txt", "name": "ratings.jsonl"}
+    id = running.ask("POST", "/api/jobs", form)[2]["id"]
+    jobs = Jobs(Folder.of(running.folder))
+
+    def address() -> str | None:
+        lines = Follower(jobs).snapshot(jobs.find(id))["lines"]
+        return next(
+            (found[0] for line in lines if (found := re.search(r"http://127.0.0.1:\d+/", line))), None
+        )
+
+    with urlopen(until(address)) as page:
+        assert b"Which text is better?" in page.read()
+    jobs.stop(id)
+    until(lambda: not jobs.lives(jobs.find(id)))
+    assert Follower(jobs).snapshot(jobs.find(id))["state"] in ("done", "stopped")
+    assert (running.folder / "ratings.jsonl").exists()
 
 
 @pytest.mark.parametrize("name", ["../../etc", "x", "20260101-000000-zzzz"])

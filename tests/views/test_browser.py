@@ -47,7 +47,7 @@ def test_next_shows_pythons_numbers_and_narrows_them(browser: Any, tmp_path: Pat
     assert page.locator(".bars .row.out").count() == 3
 
 
-def test_a_click_on_a_symbol_goes_on_from_there(browser: Any, tmp_path: Path) -> None:
+def test_a_click_on_a_symbol_continues_with_it(browser: Any, tmp_path: Path) -> None:
     page = visit(browser, tmp_path, cr.look(fitted(), "what is", view="next")).page
     page.locator(".bars button.row").filter(has_text="the").first.click()
     after = fitted().next("what is the", 1).symbols[0]

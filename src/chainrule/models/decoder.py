@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import ClassVar, final
 
 import torch
@@ -153,13 +152,9 @@ class DecoderState(State):
 
     def rows(self) -> list[list[KVCache]]:
         """For every layer the cache of each row."""
-        return [self._rows_of(cache) for cache in self.caches]
-
-    def _rows_of(self, cache: KVCache | RaggedCache) -> list[KVCache]:
-        if isinstance(cache, RaggedCache):
-            return list(cache.rows)
-        count = len(self.length)
-        return [cache] if count == 1 else [cache.map(partial(_row, row)) for row in range(count)]
+        return [
+            list(cache.rows) if isinstance(cache, RaggedCache) else cache.split() for cache in self.caches
+        ]
 
 
 @dataclass(frozen=True)
@@ -216,11 +211,6 @@ class CausalTransformer(NeuralLanguageModel):
         vectors, caches = self.blocks(embeddings, state.caches, mask, state.source)  # (B, T, D)
         length = state.length + given.sum(1)
         return self.norm(vectors), replace(state, caches=caches, length=length, real=real)
-
-
-def _row(row: int, tensor: Tensor) -> Tensor:
-    """One of them, with its dimension."""
-    return tensor[row : row + 1]
 
 
 def init_weights(part: nn.Module) -> None:

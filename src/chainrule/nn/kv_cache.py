@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -10,20 +11,23 @@ import torch.nn.functional as F
 from torch import Tensor
 
 GROWTH = 64  # columns that a full buffer gains at least
+MANY = (
+    16  # rows of a step from which plain products are faster than torch's kernel, which is for many queries
+)
 
 
 class KVBuffer:
     """Memory for keys (B, H, C, d) and values (B, H, C, v), of which the first `used` columns are filled.
 
-    A column of all rows and heads lies in one piece (C, B, H, d), so that rows are reordered in few large copies.
+    A column of all rows and heads lies in one piece (C, B, H, …), so that rows are reordered in few large copies.
     """
 
     def __init__(self, keys: Tensor, values: Tensor, columns: int, rows: Tensor | None = None) -> None:
         """With `columns` in all; of the keys and values these `rows` (B,), or all."""
-        _, heads, self.used, width = keys.shape
+        _, heads, self.used, _ = keys.shape
         count = len(keys) if rows is None else len(rows)
         self.columns = columns
-        self._keys = keys.new_empty(columns, count, heads, width)
+        self._keys = keys.new_empty(columns, count, heads, keys.shape[3])
         self._values = values.new_empty(columns, count, heads, values.shape[3])
         for filled, given in ((self._keys, keys), (self._values, values)):
             if rows is None:
@@ -95,9 +99,22 @@ class KVCache:
             buffer = KVBuffer(self.keys, self.values, columns, self.rows)
         return KVCache(*buffer.add(keys, values), buffer)
 
+    def split(self) -> list[KVCache]:
+        """One cache for each row."""
+        here = self.settled()
+        if len(here.keys) == 1:
+            return [here]
+        each = zip(torch.split(here.keys, 1), torch.split(here.values, 1), strict=True)
+        return [KVCache(keys, values) for keys, values in each]
+
     def attended(self, queries: Tensor, allowed: Tensor | None, causal: bool) -> Tensor:
         """Scaled dot-product attention (B, H, T, d) of queries (B, H, T, d)."""
-        return F.scaled_dot_product_attention(queries, self.keys, self.values, allowed, is_causal=causal)
+        if queries.shape[2] > 1 or len(queries) < MANY or torch.is_grad_enabled():
+            return F.scaled_dot_product_attention(queries, self.keys, self.values, allowed, is_causal=causal)
+        scores = queries @ self.keys.transpose(2, 3) / math.sqrt(queries.shape[-1])  # (B, H, 1, L)
+        if allowed is not None:
+            scores = scores.masked_fill(~allowed, -torch.inf)
+        return scores.softmax(-1) @ self.values
 
 
 @dataclass(frozen=True)
@@ -119,10 +136,6 @@ class RaggedCache:
         chosen = function(torch.arange(len(self.rows)))
         return RaggedCache(tuple(self.rows[row] for row in chosen.tolist()))
 
-    def select(self, rows: Tensor) -> RaggedCache:
-        """Only these rows (K,), in this order."""
-        return RaggedCache(tuple(self.rows[row] for row in rows.tolist()))
-
     def extended(self, keys: Tensor, values: Tensor) -> RaggedCache:
         """With keys and values (B, H, 1, d) of one new symbol a row."""
         each = zip(self.rows, torch.split(keys, 1), torch.split(values, 1), strict=True)
@@ -138,24 +151,50 @@ class RaggedCache:
 class SourceCache:
     """KV cache of a source: the keys and values of every block, computed once and never extended.
 
-    Rows of the same sources in the same order need no copies: so those of a beam seldom do.
+    Rows of a beam come and go within their source. So they are given `places` among the rows that are there, which
+    all hold the same for a source, and nothing is copied until a quarter of these stand empty.
     """
 
-    blocks: tuple[KVCache, ...]  # (B, H, S, d) each, zero where a column is padding
-    real: Tensor  # (B, S) False where a column is padding
-    owner: Tensor | None = (
-        None  # (B,) the number of the source of each row; rows of the same number are alike
-    )
+    blocks: tuple[KVCache, ...]  # (P, H, S, d) each, zero where a column is padding
+    real: Tensor  # (P, S) False where a column is padding
+    owner: Tensor | None = None  # (P,) the number of the source of each; None: they are all different
+    places: Tensor | None = None  # (B,) where each row stands; None: rows and places are the same
+
+    def settled(self) -> SourceCache:
+        """The same with a place for each row, and none empty."""
+        return self if self.places is None else self._at(self.places)
 
     def map(self, function: Callable[[Tensor], Tensor]) -> SourceCache:
         """The function on all tensors inside."""
-        return SourceCache(tuple(block.map(function) for block in self.blocks), function(self.real))
+        here = self.settled()
+        return SourceCache(tuple(block.map(function) for block in here.blocks), function(here.real))
 
     def select(self, rows: Tensor) -> SourceCache:
         """Only these rows (K,), in this order."""
-        owner = torch.arange(len(self.real), device=rows.device) if self.owner is None else self.owner
-        chosen = owner.index_select(0, rows)
-        if torch.equal(chosen, owner):
-            return self
-        blocks = tuple(block.select(rows).settled() for block in self.blocks)
-        return SourceCache(blocks, self.real.index_select(0, rows), chosen)
+        places = rows if self.places is None else self.places.index_select(0, rows)
+        if self.owner is None or 4 * len(rows) < 3 * len(self.owner):
+            return self._at(places)
+        owner = self.owner.index_select(0, places)  # (K,)
+        if len(owner) == len(self.owner) and torch.equal(owner, self.owner):
+            return replace(self, places=None)
+        found = _placed(owner, self.owner)
+        return self._at(places) if found is None else replace(self, places=found)
+
+    def _at(self, places: Tensor) -> SourceCache:
+        """What is at these places (B,), copied."""
+        owner = places if self.owner is None else self.owner.index_select(0, places)
+        blocks = tuple(block.select(places).settled() for block in self.blocks)
+        return SourceCache(blocks, self.real.index_select(0, places), owner)
+
+
+def _placed(rows: Tensor, there: Tensor) -> Tensor | None:
+    """A place (K,) of its own for each of rows of these sources (K,) among those that hold some (P,); None: too few."""
+    count = int(there.max()) + 1
+    room, wanted = there.bincount(minlength=count), rows.bincount(minlength=count)
+    if bool((wanted > room).any()):
+        return None
+    order, own = there.argsort(stable=True), rows.argsort(stable=True)
+    number = torch.arange(len(rows), device=rows.device)
+    first, start = room.cumsum(0) - room, wanted.cumsum(0) - wanted  # of each source
+    sources = rows[own]
+    return torch.empty_like(rows).index_copy_(0, own, order[first[sources] + number - start[sources]])

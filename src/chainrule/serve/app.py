@@ -19,6 +19,7 @@ from chainrule import __version__
 from chainrule.config import to_json
 from chainrule.errors import ChainruleError
 from chainrule.serve import chat
+from chainrule.serve.answers import Answers
 from chainrule.serve.bodies import ChatBody, CompletionBody, DetokenizeBody, EmbeddingBody, TokenizeBody
 from chainrule.serve.completions import USUAL, Answer, streamed, whole
 from chainrule.serve.engine import Engine
@@ -27,7 +28,7 @@ from chainrule.serve.metrics import Metrics
 from chainrule.serve.prompts import given, settings, submitted
 from chainrule.serve.refusals import Refused, told
 from chainrule.serve.served import Served
-from chainrule.serve.verbs import VERBS
+from chainrule.serve.verbs import VERBS, score
 from chainrule.serve.work import Call, Event, Ticket
 from chainrule.symbols import BOS, SPECIALS
 from chainrule.use.text import prompt_ids, shown
@@ -55,6 +56,7 @@ PATHS = (
     "/openapi.json",
     "/docs",
 )
+SAME = {f"/v1/{name}" for name in VERBS} - {"/v1/translate"}  # a question has one answer: nothing is drawn
 EVENTS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 
 
@@ -62,21 +64,29 @@ def application(served: Served, metrics: Metrics) -> FastAPI:
     """All paths."""
     app = FastAPI(title="chainrule", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
     front = Front(served, metrics)
+    answers = Answers()
     for path, kind, handler in front.posts:
-        _post(app, path, kind, handler)
+        _post(app, path, kind, handler, answers if path in SAME else None)
     for path, get in front.gets:
-        app.get(path, summary=(get.__doc__ or "").strip(), response_class=JSONResponse)(_answering(get))
+        app.get(path, summary=(get.__doc__ or "").strip(), response_class=JSONResponse)(_with_errors(get))
     for path, (name, media) in PAGE.items():
         app.get(f"/docs{path}", include_in_schema=False)(_page(name, media))
     app.add_exception_handler(HTTPException, _http_error)
     return app
 
 
-def _post(app: FastAPI, path: str, kind: type[BaseModel], handler: Handler) -> None:
+def _post(app: FastAPI, path: str, kind: type[BaseModel], handler: Handler, answers: Answers | None) -> None:
     """A path that takes a body of this kind, which is read here: bounded, and with errors in OpenAI's shape."""
 
     async def endpoint(request: Request) -> Response:
-        return await handler(request, kind.model_validate_json(await request.body() or b"{}"))
+        body = await request.body() or b"{}"
+        known = None if answers is None else answers.find(path, body)
+        if known is not None:
+            return Response(known, media_type="application/json")
+        found = await handler(request, kind.model_validate_json(body))
+        if answers is not None:
+            answers.keep(path, body, bytes(found.body))
+        return found
 
     schema = {"schema": {"$ref": f"#/components/schemas/{kind.__name__}"}}
     body = {"required": True, "content": {"application/json": schema}}
@@ -85,7 +95,7 @@ def _post(app: FastAPI, path: str, kind: type[BaseModel], handler: Handler) -> N
     }
     says = (handler.__doc__ or kind.__doc__ or "").strip()
     options = {"summary": says, "responses": errors, "response_class": JSONResponse}
-    app.post(path, openapi_extra={"requestBody": body}, **options)(_answering(endpoint))  # type: ignore[arg-type]
+    app.post(path, openapi_extra={"requestBody": body}, **options)(_with_errors(endpoint))  # type: ignore[arg-type]
 
 
 ERRORS = {
@@ -100,7 +110,7 @@ ERRORS = {
 }
 
 
-def _answering(
+def _with_errors(
     handler: Callable[[Request], Awaitable[Response]],
 ) -> Callable[[Request], Coroutine[Any, Any, Response]]:
     """The same with every error as an answer."""
@@ -108,9 +118,7 @@ def _answering(
     async def endpoint(request: Request) -> Response:
         try:
             return await handler(request)
-        except (Gone, asyncio.CancelledError) as error:
-            if isinstance(error, asyncio.CancelledError):
-                raise
+        except Gone:
             return Response(status_code=GONE)
         except Exception as error:
             return _refused(request, error)
@@ -272,7 +280,7 @@ class Front:
             found = (engine.bundle.embed([one.text for one in part]) for part in _eights(prompts))
             return [vector for part in found for vector in part]
 
-        [vectors] = await self._called(request, engine, run)
+        vectors: list[np.ndarray] = (await self._called(request, engine, run))[0]
         data = [
             {"object": "embedding", "index": at, "embedding": _vector(one, body.encoding_format == "base64")}
             for at, one in enumerate(vectors)
@@ -281,7 +289,7 @@ class Front:
         usage = {"prompt_tokens": tokens, "total_tokens": tokens}
         return dumped({"object": "list", "data": data, "model": self.served.name(engine), "usage": usage})
 
-    async def _called(self, request: Request, engine: Engine, run: Callable[[], Any]) -> list[Event]:
+    async def _called(self, request: Request, engine: Engine, run: Callable[[], Any]) -> list[Any]:
         ticket = Ticket(self.served.config.time_limit)
         engine.submit(Call(ticket, run))
         return await watched(request, ticket)
@@ -289,6 +297,8 @@ class Front:
     def _verb(self, call: Callable[[Any, Any], dict[str, Any]]) -> Handler:
         async def verb(request: Request, body: Any) -> Response:
             engine = self._engine(request, body.model)
+            if call is not score:
+                _check_lengths(body, self.served.config.max_prompt)
             [found] = await self._called(request, engine, lambda: call(engine.bundle, body))
             return dumped(found)
 
@@ -355,6 +365,14 @@ def _documented(app: FastAPI, kinds: list[type[BaseModel]]) -> dict[str, Any]:
         schemas |= schema.pop("$defs", {})
         schemas[kind.__name__] = schema
     return found
+
+
+def _check_lengths(body: BaseModel, most: int) -> None:
+    """Texts that are read at once are no longer than prompts."""
+    for name, value in body:
+        texts = value if isinstance(value, list) else [value]
+        if any(isinstance(one, str) and len(one) > most for one in texts):
+            raise Refused(400, f"A text has at most {most:,} letters here. Shorten it.", name)
 
 
 def _wants_usage(body: CompletionBody | ChatBody) -> bool:

@@ -14,7 +14,8 @@ Many = Annotated[list[Ids], Field(min_length=1, max_length=MOST_TEXTS)]
 Prompts = Annotated[
     str | Texts | Annotated[Ids, Field(min_length=1)] | Many, Field(union_mode="left_to_right")
 ]
-Stops = str | Annotated[list[str], Field(max_length=1024)]
+Stop = Annotated[str, Field(max_length=256)]
+Stops = Stop | Annotated[list[Stop], Field(max_length=1024)]
 
 
 class Body(BaseModel):
@@ -51,7 +52,7 @@ class CompletionBody(Sampling):
 
     prompt: Prompts = Field(..., description="a text, texts, ids or lists of ids")
     max_tokens: int | None = Field(None, ge=0, description="16 if not given; 0: none, for scoring with echo")
-    logprobs: int | None = Field(None, ge=0, le=100, description="so many of the most probable tokens")
+    logprobs: int | None = Field(None, ge=0, le=20, description="so many of the most probable tokens")
     echo: bool | None = None
 
 
@@ -70,7 +71,7 @@ class ChatBody(Sampling):
     max_tokens: int | None = Field(None, ge=0)
     max_completion_tokens: int | None = Field(None, ge=0)
     logprobs: bool | None = None
-    top_logprobs: int | None = Field(None, ge=0, le=100)
+    top_logprobs: int | None = Field(None, ge=0, le=20)
 
 
 class EmbeddingBody(Body):

@@ -10,6 +10,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from chainrule.models.base import LanguageModel
@@ -30,7 +31,7 @@ from chainrule.use.text import endless
 if TYPE_CHECKING:
     from chainrule.bundle import Bundle
 
-BUDGET = 128  # symbols of prompts read in one turn
+BUDGET = 256  # symbols of prompts read in one turn
 NESTED = 4  # calls that may interrupt one another
 
 
@@ -119,12 +120,28 @@ class Engine:
     # Everything below runs in the engine's own thread.
 
     def _run(self) -> None:
-        with in_threads(max(1, cores() - 1)):  # the front needs one, too
+        with in_threads(max(1, (cores() - 1) // self.config.workers)):  # the front needs one, too
             while self._wait():
-                self._turn()
-                if self.calls:
-                    self._call(self.calls.popleft())
+                try:
+                    self._turn()
+                    if self.calls:
+                        self._call(self.calls.popleft())
+                except (
+                    Exception
+                ) as error:  # a fault of ours: whoever was being served is told, and others are served
+                    self._fail(error)
                 self.outbox.send()
+
+    def _fail(self, error: Exception) -> None:
+        """Give up all that was being done."""
+        tickets = [one.ticket for one in self.reading] + [ticket for ticket, _ in self.waiting]
+        tickets += [self.tickets.pop(row)[0] for row in list(self.tickets)]
+        self.reading.clear()
+        self.waiting.clear()
+        if self.texts is not None:
+            self.texts.leave(lambda row: False)
+        for ticket in tickets:
+            self.outbox.fail(ticket, error)
 
     def _wait(self) -> bool:
         """Until there is something to do; False: there is not, and there will not be."""
@@ -160,13 +177,10 @@ class Engine:
             if self._dropped(ticket):
                 continue
             taken += prompt.texts
-            scored = prompt.logprobs if prompt.echo else None
-            self._guarded(
-                ticket,
-                lambda ticket=ticket, prompt=prompt, scored=scored: self._begin(ticket, prompt, scored),
-            )  # type: ignore[misc]
+            self._guarded(ticket, partial(self._begin, ticket, prompt))
 
-    def _begin(self, ticket: Ticket, prompt: Prompt, scored: int | None) -> None:
+    def _begin(self, ticket: Ticket, prompt: Prompt) -> None:
+        scored = prompt.logprobs if prompt.echo else None
         reading = Reading(self.bundle.model, prompt.ids, self.cache, scored)
         self.reading.append(Opening(ticket, reading, prompt))
 
@@ -176,7 +190,7 @@ class Engine:
         while self.reading and left > 0:
             opening = self.reading.popleft()
             if not self._dropped(opening.ticket):
-                left -= self._guarded(opening.ticket, lambda opening=opening: self._piece(opening)) or 1  # type: ignore[misc]
+                left -= self._guarded(opening.ticket, partial(self._piece, opening)) or 1
 
     def _piece(self, opening: Opening) -> int:
         with steady():
@@ -189,7 +203,7 @@ class Engine:
         return read
 
     def _opened(self, opening: Opening) -> None:
-        """A prompt has been read: its texts begin, or one goes on."""
+        """A prompt has been read: its texts begin, or one continues."""
         ticket, prompt, reading = opening.ticket, opening.prompt, opening.reading
         assert reading.place is not None and self.texts is not None
         rows = [opening.row] if opening.row else [self._row(ticket, prompt, at) for at in range(prompt.texts)]

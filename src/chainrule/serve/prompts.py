@@ -15,6 +15,7 @@ from chainrule.serve.work import Prompt, Ticket, Writing
 from chainrule.symbols import BOS
 from chainrule.use.text import check_writes, prompt_ids, shown
 
+MOST_LOGS = 2_000_000  # log-probabilities of one request
 LONG = 20_000  # letters of a text from which the loop does not wait until it is encoded
 
 
@@ -88,6 +89,11 @@ def submitted(
     check_writes(engine.bundle.codec)
     if len(prompts) * config.count > MOST_TEXTS:
         raise Refused(400, f"At most {MOST_TEXTS:,} texts are written for one request.", "n")
+    read, wrote = sum(len(one.ids) for one in prompts) * echo, len(prompts) * config.count * config.length
+    if logprobs is not None and (read + wrote) * (logprobs + 1) > MOST_LOGS:
+        raise Refused(
+            400, f"A request gets {MOST_LOGS:,} log-probabilities at most. Ask for fewer at once.", "logprobs"
+        )
     ticket = Ticket(engine.config.time_limit)
     asked = []
     for place, one in enumerate(prompts):

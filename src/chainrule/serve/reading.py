@@ -1,6 +1,6 @@
 """A prompt on its way into the model: read alone, in pieces that begin at fixed places.
 
-So what is made of a prompt depends neither on what else is going on nor on where a cached beginning ended.
+So what is made of a prompt depends neither on other requests nor on where a cached beginning ended.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import resource
 import signal
 import socket
@@ -21,22 +22,41 @@ from chainrule.serve.guard import Guard
 from chainrule.serve.metrics import Metrics
 from chainrule.serve.served import Served
 
-HEADER_SECONDS = 20  # that the first bytes of a request may take
+HEADER_SECONDS = 20  # that the headers of a request may take
+HEADER_BYTES = 65_536  # that they may have
 IDLE_SECONDS = 75  # between two requests of a connection
 PATIENCE = 30  # seconds that a stopping server waits for what runs
 SWITCH = 0.0005  # seconds that a thread keeps Python to itself while others wait
 
 
 class Protocol(HttpToolsProtocol):
-    """A connection whose first request must come soon."""
+    """A connection whose headers must come soon, and be short."""
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        self.opening = self.loop.call_later(HEADER_SECONDS, self._slow)
+        self.header_bytes: int | None = 0  # None: headers have come
+        self.opening = self.loop.call_later(HEADER_SECONDS, self.transport.close)
 
-    def _slow(self) -> None:
-        if self.cycle is None and not self.transport.is_closing():
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self.opening.cancel()
+        self.opening = self.loop.call_later(HEADER_SECONDS, self.transport.close)
+
+    def data_received(self, data: bytes) -> None:
+        if self.header_bytes is not None:
+            self.header_bytes += len(data)
+        super().data_received(data)
+        if self.header_bytes is not None and self.header_bytes > HEADER_BYTES:
             self.transport.close()
+
+    def on_headers_complete(self) -> None:
+        self.header_bytes = None
+        self.opening.cancel()
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self.header_bytes = 0
+        super().on_message_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.opening.cancel()
@@ -83,6 +103,7 @@ def run(served: Served, metrics: Metrics, place: socket.socket, log: TextIO | No
     """Answer until a signal says stop."""
     many_files()
     sys.setswitchinterval(SWITCH)
+    logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # our own log tells of every request
     served.start()
     app = Guard(application(served, metrics), served.config, metrics, log)
     config = uvicorn.Config(

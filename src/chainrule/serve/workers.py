@@ -9,9 +9,12 @@ import os
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from contextlib import suppress
+from typing import NoReturn
 
+ENDING = (signal.SIGINT, signal.SIGTERM)
 AGAIN = 1.0  # seconds between two starts of the same worker
 
 
@@ -21,11 +24,12 @@ class Workers:
     def __init__(self, count: int, work: Callable[[int], None]) -> None:
         self.work = work
         self.numbers: dict[int, int] = {}  # of each process, which worker it is
+        self.began = [0.0] * count  # when each was started
         self.count, self.stopping = count, False
 
     def run(self) -> None:
         """Start them, replace those that die, and stop them all in the end."""
-        kept = {number: signal.signal(number, self._stop) for number in (signal.SIGINT, signal.SIGTERM)}
+        kept = {number: signal.signal(number, self._stop) for number in ENDING}
         try:
             for number in range(self.count):
                 self._start(number)
@@ -38,19 +42,27 @@ class Workers:
     def _start(self, number: int) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
+        self.began[number] = time.monotonic()
+        signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)  # one that comes now is for parent and child alike
         process = os.fork()
-        if process:
-            self.numbers[process] = number
-            return
+        if not process:
+            self._worked(number)
+        self.numbers[process] = number
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
+
+    def _worked(self, number: int) -> NoReturn:
+        """In the new process. Ctrl-C is for the one that started it, which tells it to end."""
         code = 1
         try:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            signal.signal(
-                signal.SIGINT, signal.SIG_IGN
-            )  # Ctrl-C is for the one that started us, which tells us
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
             self.work(number)
             code = 0
+        except BaseException:
+            traceback.print_exc()
         finally:
+            sys.stderr.flush()
             os._exit(code)
 
     def _wait(self) -> None:
@@ -62,7 +74,7 @@ class Workers:
         number = self.numbers.pop(process, None)
         if number is not None and not self.stopping:
             print(f"worker {number} ended and is started again", file=sys.stderr, flush=True)
-            time.sleep(0.0 if len(self.numbers) else AGAIN)
+            time.sleep(max(0.0, AGAIN - (time.monotonic() - self.began[number])))
             if not self.stopping:
                 self._start(number)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 from chainrule.studio.jobs import LOG, OUT, Job, Jobs
 
-POINTS, LINES, LONGEST = 400, 40, 2_000  # of a curve, of a log, letters of a line
+POINTS, LINES, LONGEST = 150, 40, 2_000  # of a curve, of a log, letters of a line
 Stamp = tuple[Any, ...]
 
 
@@ -19,6 +20,7 @@ class Heard:
     """Everything that was read of a log so far; more is read as it grows."""
 
     read: int = 0  # bytes
+    before: float = 0.0  # seconds of a training that earlier processes had
     latest: dict[str, Any] | None = None  # progress
     valid: float | None = None  # the last validation
     curve: list[tuple[float, float | None, float | None]] = field(
@@ -46,6 +48,8 @@ class Heard:
         event = _parsed(line)
         if event is None:
             self.lines = [*self.lines, line[:LONGEST]][-LINES:]
+        elif "began" in event:
+            self.latest, self.before = None, self.curve[-1][0] if self.curve else 0.0
         elif "compare" in event:
             self._race(event["compare"], event.get("passed"))
         elif "progress" in event:
@@ -57,7 +61,7 @@ class Heard:
         loss, nats = event["loss"], event.get("nats")
         judged = None if nats in (loss, self.valid) else nats
         self.valid = judged or self.valid
-        self.curve.append((event.get("elapsed") or 0.0, loss, judged))
+        self.curve.append((self.before + (event.get("elapsed") or 0.0), loss, judged))
         if len(self.curve) > 2 * POINTS:
             self.curve = [one for at, one in enumerate(self.curve) if at % 2 or one[2] is not None]
 
@@ -89,13 +93,15 @@ class Follower:
     """Snapshots of all jobs; what has not changed is not read again."""
 
     jobs: Jobs
-    heard: dict[tuple[str, int], Heard] = field(default_factory=dict)
+    heard: dict[str, Heard] = field(default_factory=dict)
     known: dict[str, tuple[Stamp, dict[str, Any]]] = field(default_factory=dict)
     revision: int = 0  # counts up with everything that changed
+    lock: threading.Lock = field(default_factory=threading.Lock)  # several pages may listen
 
     def all(self) -> list[dict[str, Any]]:
         """The newest job first."""
-        return [self.snapshot(job) for job in self.jobs.all()]
+        with self.lock:
+            return [self.snapshot(job) for job in self.jobs.all()]
 
     def snapshot(self, job: Job) -> dict[str, Any]:
         """One job as the page shows it."""
@@ -108,7 +114,7 @@ class Follower:
         return self.known[job.id][1]
 
     def _read(self, job: Job, place: Path, alive: bool) -> dict[str, Any]:
-        heard = self.heard.setdefault((job.id, job.times), Heard())
+        heard = self.heard.setdefault(job.id, Heard())
         heard.follow(place / LOG)
         answer = None if alive else _answer(place / OUT)
         return {

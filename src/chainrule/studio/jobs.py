@@ -97,6 +97,8 @@ class Jobs:
             open(place / ALIVE, "wb") as alive,
         ):
             fcntl.flock(alive, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            log.write(f'{{"began": {job.times}}}\n'.encode())
+            log.flush()
             process = subprocess.Popen(
                 [sys.executable, "-m", "chainrule", *words, "--json"],
                 cwd=self.folder.root,

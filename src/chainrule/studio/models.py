@@ -80,6 +80,7 @@ class Models:
             "bytes": (path / WEIGHTS).stat().st_size,
             "figures": card.get("figures") or self._compared(name),
             "seconds": card.get("training", {}).get("seconds"),
+            "run": f"{name}.run" if (path.parent / f"{path.name}.run" / "metrics.jsonl").is_file() else None,
             "unfinished": card.get("unfinished"),
             "verbs": VERBS.get(task, ()),
             "views": views(family, task),
@@ -133,7 +134,7 @@ class Models:
 
 def views(family: str, task: str) -> list[str]:
     """The views that fit a model; one that does not is answered by its own explanation."""
-    predicts = ["next", "surprise"] if task == "next" else []
+    predicts = {"next": ["next", "surprise", "beam", "recall"], "translate": ["beam"]}.get(task, [])
     trained = [] if family in COUNTED else ["saliency"] * (family != "vectors") + ["training"]
     mixing = ["mixing"] if family == "elmo" and task not in ("both-ways",) else []
     return [*predicts, *VIEWS.get(family, ()), *mixing, *trained]

@@ -16,7 +16,7 @@ from typing import Any
 from chainrule.errors import ChainruleError
 
 MOST = 2
-PATIENCE = 0.5  # seconds that a worker has to break off
+PATIENCE = 3.0  # seconds that a worker has to break off
 LARGEST = 1 << 29  # bytes of an answer
 DIED = "The process that answered this has died ({how}). The next question starts a new one."
 
@@ -32,6 +32,7 @@ class Worker:
     process: asyncio.subprocess.Process
     models: list[str] = field(default_factory=list)
     busy: bool = False
+    killed: bool = False
 
     @classmethod
     async def started(cls, folder: Path, log: Path) -> Worker:
@@ -52,7 +53,7 @@ class Worker:
 
     @property
     def lives(self) -> bool:
-        return self.process.returncode is None
+        return self.process.returncode is None and not self.killed
 
     async def tell(self, words: Mapping[str, Any]) -> None:
         """A line for it."""
@@ -72,6 +73,7 @@ class Worker:
 
     def kill(self) -> None:
         """At once, whatever it is doing."""
+        self.killed = True
         with suppress(ProcessLookupError):
             self.process.kill()
 
@@ -109,12 +111,19 @@ class Pool:
     workers: list[Worker] = field(default_factory=list)
     free: asyncio.Condition = field(default_factory=asyncio.Condition)
     numbers: Any = field(default_factory=lambda: count(1))
+    known: asyncio.Task[dict[str, Any]] | None = None
 
-    async def warm(self) -> None:
-        """Have one ready before somebody asks, with everything imported."""
-        with suppress(Died):
-            async for _ in self.ask({"do": "catalogue"}):
-                pass
+    async def catalogue(self) -> dict[str, Any]:
+        """What there is to choose from: asked once, and to the end, also when the browser that asked has gone.
+
+        Whoever has answered it has imported everything, and is ready for other questions.
+        """
+        if self.known is None or (self.known.done() and self.known.exception()):
+            self.known = asyncio.ensure_future(self._catalogue())
+        return await asyncio.shield(self.known)
+
+    async def _catalogue(self) -> dict[str, Any]:
+        return [told async for told in self.ask({"do": "catalogue"})][-1]
 
     async def ask(self, question: Mapping[str, Any]) -> AsyncIterator[dict[str, Any]]:
         """Pieces, then the result or an error. Whoever stops listening ends it."""

@@ -69,7 +69,10 @@ class Studio:
         return asking.result()
 
     async def _asked(self, question: Mapping[str, Any]) -> Any:
-        told = [one async for one in self.pool.ask(question)][-1]
+        if question.get("do") == "catalogue":
+            told = await self.pool.catalogue()
+        else:
+            told = [one async for one in self.pool.ask(question)][-1]
         if "error" in told:
             raise Outside(told["error"])
         return told["result"]
@@ -80,10 +83,11 @@ def application(studio: Studio) -> FastAPI:
 
     @asynccontextmanager
     async def living(app: FastAPI) -> AsyncIterator[None]:
-        warming = asyncio.ensure_future(studio.pool.warm())
+        warming = asyncio.ensure_future(studio.pool.catalogue())
         yield
         warming.cancel()
         await studio.pool.close()
+        await asyncio.gather(warming, return_exceptions=True)
 
     app = FastAPI(lifespan=living, openapi_url=None, docs_url=None, redoc_url=None)
     for kind in (ChainruleError, OSError, TooLarge, KeyError, TypeError, ValueError):
@@ -188,14 +192,15 @@ def _jobs(app: FastAPI, studio: Studio) -> None:
 
     @app.get("/api/events")
     async def events(request: Request) -> StreamingResponse:
-        return StreamingResponse(_events(studio.follower), media_type="text/event-stream")
+        server: uvicorn.Server = request.app.state.server
+        return StreamingResponse(_events(studio.follower, server), media_type="text/event-stream")
 
 
-async def _events(follower: Follower) -> AsyncIterator[str]:
-    """All jobs that changed, and which there are; now and then a sign of life."""
+async def _events(follower: Follower, server: uvicorn.Server) -> AsyncIterator[str]:
+    """All jobs that changed, and which there are; now and then a sign of life; until the server is to end."""
     sent: dict[str, int] = {}
     quiet = 0.0
-    while True:
+    while not server.should_exit:
         found = await run_in_threadpool(follower.all)
         changed = [one for one in found if sent.get(one["id"]) != one["revision"]]
         ids = {one["id"]: one["revision"] for one in found}
@@ -291,13 +296,15 @@ def opened(host: str, port: int) -> socket.socket:
 def serving(folder: Path, listening: socket.socket, upload: int) -> tuple[uvicorn.Server, Guard]:
     """A server that is ready to run, and the guard that knows its address."""
     host, port = listening.getsockname()[:2]
-    guard = Guard.around(application(Studio.of(folder)), host, port, upload)
+    app = application(Studio.of(folder))
+    guard = Guard.around(app, host, port, upload)
     config = uvicorn.Config(
         guard,
         log_level="error",
         access_log=False,
         server_header=False,
         ws="none",
-        timeout_graceful_shutdown=1,
+        timeout_graceful_shutdown=2,
     )
-    return uvicorn.Server(config), guard
+    app.state.server = server = uvicorn.Server(config)
+    return server, guard

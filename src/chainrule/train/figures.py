@@ -40,7 +40,7 @@ class StepFigures:
 
 
 def check_finite(nats: float, norm: float, step: int, rate: float, folder: Path | None) -> None:
-    """Refuse to go on from a loss or a gradient that is no number."""
+    """Refuse to continue from a loss or a gradient that is no number."""
     if math.isfinite(nats) and math.isfinite(norm):
         return
     kept = f" The last checkpoint is intact in {folder}." if folder else ""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.codecs.base import Codec
-from chainrule.decode.config import GenerationConfig, Phrase
+from chainrule.decode.config import Constraints, GenerationConfig, Phrase
 from chainrule.errors import ConfigError
 from chainrule.symbols import FIRST, UNK
 from chainrule.use.text import prompt_ids
@@ -21,14 +21,18 @@ def phrase_constraints(codec: Codec, config: GenerationConfig, prefix: Sequence[
     """What `Constraints` say of --force-words and --bad-words; words that a prefix has need not come again."""
     if not config.force_words and not config.bad_words:
         return {}
+    from chainrule.decode.banks import said
+
     forced = [(words, spellings(codec, words)) for words in config.force_words]
     for words, ways in forced:
         if not any(UNK not in way for way in ways):
             raise ConfigError(UNSAID.format(words=words))
     bad = tuple(way for words in config.bad_words for way in spellings(codec, words))
-    wanted = tuple(tuple(way for way in ways if UNK not in way) for _, ways in forced)
     opens, closes = _letters(codec)
-    return {"bad": bad, "forced": wanted, "opens": opens, "closes": closes}
+    free = Constraints(opens=opens, closes=closes)
+    known = [tuple(way for way in ways if UNK not in way) for _, ways in forced]
+    lacking = (ways for ways in known if all(said(way, prefix, free.within) < len(way) for way in ways))
+    return {"bad": bad, "forced": tuple(lacking), "opens": opens, "closes": closes}
 
 
 def spellings(codec: Codec, words: str) -> tuple[Phrase, ...]:

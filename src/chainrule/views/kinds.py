@@ -26,6 +26,7 @@ BUILT_IN: dict[str, tuple[str, str]] = {
         "chainrule.views.attention",
         "attention weights: every layer and head over the symbols of a text",
     ),
+    "beam": ("chainrule.views.beam", "the tree of a beam search: log-probabilities, and what was dropped"),
     "cells": ("chainrule.views.cells", "units of a recurrent network over a text, and what they track"),
     "filters": ("chainrule.views.filters", "the n-grams that each filter of a text CNN fires on"),
     "gradient": (

@@ -76,10 +76,10 @@ class Next(Kind):
 
     best: int = option(20, "how many symbols, the most probable first", low=1, high=10_000)
     ahead: int = option(
-        2, "on a page: how often one can click a symbol and go on from there; 0: not at all", low=0, high=6
+        2, "on a page: how often one can click a symbol to continue with it; 0: not at all", low=0, high=6
     )
     branches: int = option(
-        6, "on a page: how many of the most probable symbols one can go on from", low=1, high=100
+        6, "on a page: how many of the most probable symbols can be clicked", low=1, high=100
     )
 
     def look(self, bundles: tuple[Bundle, ...], text: str) -> View:

@@ -44,7 +44,9 @@ export function show(root, params) {
 
 const hint = () => element("div", { class: "empty" }, element("p", {}, "Choose a file to see how it is read."));
 
-const row = (one, chosen, open) => element("div", { role: "listitem" }, element("button", { type: "button", class: "file", aria_pressed: chosen, data: { name: one.name }, on: { click: () => open(one.name) } },
+const row = (one, chosen, open) => element("div", { role: "listitem" }, element("button", {
+  type: "button", class: "file", aria_pressed: chosen, data: { name: one.name }, on: { click: () => open(one.name) }
+},
   element("span", { class: "name" }, one.name), element("span", { class: "quiet small" }, `${bytes(one.bytes)} · ${ago(1000 * one.changed)}`)));
 
 /* A place to drop a file, or to choose one. */
@@ -79,7 +81,10 @@ function about(name, file, signal) {
   const codec = select([["", "chosen from the data"]], "");
   const column = element("input", { type: "text", placeholder: "the usual one", size: 12 });
   const stream = element("input", { type: "checkbox" });
-  const settings = () => ({ ...(codec.value && { codec: codec.value }), ...(column.value.trim() && { column: column.value.trim() }), ...(stream.checked && { stream: true }) });
+  const settings = () => ({
+    ...(codec.value && { codec: codec.value }), ...(column.value.trim() && { column: column.value.trim() }),
+    ...(stream.checked && { stream: true })
+  });
   const check = async () => {
     found.replaceChildren(waiting("Reading it …"));
     again.disabled = true;
@@ -112,15 +117,22 @@ function report(name, facts, settings) {
   const most = Math.max(...train.lengths.map(([, many]) => many), 1);
   const words = ["chainrule", "check", name, ...Object.entries(settings).map(([flag, value]) => value === true ? `--${flag}` : `--${flag} ${value}`)];
   return [
-    element("dl", { class: "facts" }, [["codec", facts.codec], ["vocabulary", count(facts.vocab_size)], ["sequences", count(train.sequences)], ["symbols to train on", count(train.symbols)]]
+    element("dl", { class: "facts" }, [
+      ["codec", facts.codec], ["vocabulary", count(facts.vocab_size)], ["sequences", count(train.sequences)],
+      ["symbols to train on", count(train.symbols)]
+    ]
       .map(([term, value]) => element("div", {}, element("dt", {}, term), element("dd", {}, value)))),
     quiet(`${facts.codec}: ${facts.why}.`),
     ...leaks,
     ...facts.notes.map((one) => element("p", { class: "note" }, one)),
     card(element("h3", {}, "Parts"), table(["part", "sequences", "symbols", "size", "unknown", "duplicates", "also in train"],
-      parts.map(([part, one]) => [part, count(one.sequences), count(one.symbols), bytes(one.bytes), percent(one.symbols ? one.unknown / one.symbols : 0), count(one.duplicates), part === "train" ? "" : count(one.leaked)])),
+      parts.map(([part, one]) => [
+        part, count(one.sequences), count(one.symbols), bytes(one.bytes), percent(one.symbols ? one.unknown / one.symbols : 0),
+        count(one.duplicates), part === "train" ? "" : count(one.leaked)
+      ])),
       quiet(`Parts: ${facts.how}.`)),
-    card(element("h3", {}, "Sequences by length in symbols"), bars(train.lengths.map(([limit, many]) => [`up to ${count(limit)}`, many / most, count(many)]))),
+    card(element("h3", {}, "Sequences by length in symbols"),
+      bars(train.lengths.map(([limit, many]) => [`up to ${count(limit)}`, many / most, count(many)]))),
     element("details", { class: "card more" }, element("summary", {}, "What training each family would need"), table(["family", "memory", "time"],
       Object.entries(facts.forecast).map(([family, cost]) => [family, bytes(Math.round(cost.memory)), duration(cost.seconds)]))),
     command(words.join(" ")),

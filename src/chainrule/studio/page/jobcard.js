@@ -46,9 +46,16 @@ function content(job) {
 /* How far it is. */
 function bar(progress) {
   const known = progress.share !== null;
-  const words = [progress.progress, known ? `${Math.round(100 * progress.share)} %` : null, progress.words || null, progress.left !== null ? `${duration(progress.left)} left` : duration(progress.elapsed)];
+  const words = [
+    progress.progress, known ? `${Math.round(100 * progress.share)} %` : null, progress.words || null,
+    progress.left !== null ? `${duration(progress.left)} left` : duration(progress.elapsed)
+  ];
   return element("div", { class: "progress" },
-    element("div", { class: known ? "meter" : "meter unknown", role: "progressbar", aria_valuenow: known ? Math.round(100 * progress.share) : undefined, aria_valuemin: 0, aria_valuemax: 100, aria_label: progress.progress },
+    element("div", {
+      class: known ? "meter" : "meter unknown", role: "progressbar",
+      aria_valuenow: known ? Math.round(100 * progress.share) : undefined, aria_valuemin: 0, aria_valuemax: 100,
+      aria_label: progress.progress
+    },
       element("span", { style: { width: `${known ? 100 * progress.share : 100}%` } })),
     quiet(words.filter(Boolean).join(" · ")));
 }
@@ -57,7 +64,10 @@ function fitted(answer) {
   const part = answer.test ?? answer.valid ?? {};
   const [first, ...others] = Object.entries(part), told = [first, others.find(([name]) => name === "bits_per_byte") ?? others[0]].filter(Boolean);
   const facts = [...told, ["parameters", answer.parameters], ["time", answer.seconds]];
-  return element("dl", { class: "facts" }, facts.map(([name, value]) => element("div", {}, element("dt", {}, name.replace(/_/g, " ")), element("dd", {}, name === "time" ? duration(value) : figure(value)))));
+  return element("dl", { class: "facts" },
+    facts.map(([name, value]) => element("div", {},
+      element("dt", {}, name.replace(/_/g, " ")),
+      element("dd", {}, name === "time" ? duration(value) : figure(value)))));
 }
 
 /* A comparison while it runs: every model, how far it is, how good so far. */
@@ -80,7 +90,8 @@ function leaderboard(answer) {
   const rows = answer.models.filter((one) => !one.failed), named = answer.figures?.length ? answer.figures.slice(0, 3) : [answer.unit];
   const cells = (one) => answer.figures?.length ? named.map((name) => figure(one.figures?.[name])) : [figure(one.bits)];
   return element("div", { class: "stack" }, element("p", {}, (answer.advice?.sentences ?? []).join(" ")),
-    table(["model", ...named.map((one) => one.replace(/_/g, " ")), "weights", "time"], rows.map((one) => [one.title + (one.dropped ? " (dropped)" : ""), ...cells(one), count(one.parameters), duration(one.seconds)])),
+    table(["model", ...named.map((one) => one.replace(/_/g, " ")), "weights", "time"],
+      rows.map((one) => [one.title + (one.dropped ? " (dropped)" : ""), ...cells(one), count(one.parameters), duration(one.seconds)])),
     [...reasons(answer.models)].map(([why, names]) => quiet(`${names.join(", ")}: ${why}`)));
 }
 
@@ -94,7 +105,9 @@ function reasons(models) {
 /* A rating has a page of its own: its address stands in the log. */
 function rating(job) {
   const address = job.lines.map((line) => line.match(/http:\/\/127\.0\.0\.1:\d+\//)?.[0]).find(Boolean);
-  return address ? element("p", {}, element("a", { href: address, target: "_blank", rel: "noreferrer", class: "button primary" }, "Open the rating"), " Stop it when everybody has rated.") : null;
+  return address ? element("p", {},
+    element("a", { href: address, target: "_blank", rel: "noreferrer", class: "button primary" }, "Open the rating"),
+    " Stop it when everybody has rated.") : null;
 }
 
 function buttons(job, extra) {
@@ -109,7 +122,9 @@ function buttons(job, extra) {
     found.push(link("Use it", to("use", { model: job.name }), "button"), link("Look inside", to("look", { model: job.name }), "button"));
     if (WRITES.includes(job.answer?.task)) found.push(button("Samples", () => samples(job, extra)));
   }
-  if (done && job.kind === "compare") found.push(element("a", { href: `/report/${encodeURIComponent(job.name)}`, target: "_blank", rel: "noreferrer", class: "button" }, "Full report"));
+  if (done && job.kind === "compare") found.push(element("a",
+    { href: `/report/${encodeURIComponent(job.name)}`, target: "_blank", rel: "noreferrer", class: "button" },
+    "Full report"));
   return [...found, button("Forget", act("remove"), "plain push")];
 }
 

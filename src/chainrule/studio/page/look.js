@@ -8,25 +8,32 @@ import { alarm, button, card, command, field, head, link, select, to, waiting } 
 
 export const title = "Look";
 const FORMATS = [".html", ".png", ".svg", ".json"];
-const NO_TEXT = ["training", "mixing"];
+const NO_TEXT = ["mixing", "recall"];
 
 export function show(root, params) {
   const place = element("div", { class: "stack" }), board = element("div", { class: "board" });
-  root.append(head("Look", "What a model computes about a text. Draw several views: a symbol or a head chosen in one is marked in the others."), place, board);
+  root.append(
+    head("Look", "What a model computes about a text. Draw several views: a symbol or a head chosen in one is marked in the others."),
+    place, board
+  );
   place.append(waiting("Looking for models …"));
   const ending = new AbortController();
   linked(board);
   models().then((all) => {
     const seen = all.filter((one) => one.views.length);
     if (seen.length) build(place, board, seen, params, ending.signal);
-    else place.replaceChildren(element("div", { class: "empty" }, element("p", {}, "There is no model yet."), link("Train one", "#/train", "button primary")));
+    else place.replaceChildren(element("div", { class: "empty" },
+      element("p", {}, "There is no model yet."),
+      link("Train one", "#/train", "button primary")));
   }, (error) => place.replaceChildren(alarm(error.message)));
   return () => ending.abort();
 }
 
 function build(place, board, all, params, signal) {
   const state = { model: all.find((one) => one.name === params.get("model")) ?? all[0], view: params.get("view"), given: () => ({}) };
-  const chosen = select(all.map((one) => [one.name, `${one.name} (${one.family}, ${one.task})`]), state.model.name, (name) => { state.model = all.find((one) => one.name === name); views(); });
+  const chosen = select(all.map((one) => [one.name, `${one.name} (${one.family}, ${one.task})`]),
+    state.model.name,
+    (name) => { state.model = all.find((one) => one.name === name); views(); });
   const against = select([], ""), view = select([], "", (name) => { state.view = name; describe(); }), help = element("p", { class: "help" });
   const text = element("textarea", { rows: 2, spellcheck: "false", dir: "auto" }), more = element("div", { class: "settings" });
   const run = button("Draw", () => add(), "primary"), named = field("View", view), typed = field("Text", text);
@@ -37,7 +44,10 @@ function build(place, board, all, params, signal) {
     const fit = state.model.views;
     if (!fit.includes(state.view)) state.view = params.get("against") && fit.includes("surprise") ? "surprise" : fit[0];
     view.fill(fit.map((name) => [name, name]), state.view);
-    against.fill([["", "nothing"], ...all.filter((one) => one.name !== state.model.name && one.views.includes(state.view)).map((one) => [one.name, one.name])], against.value || params.get("against") || "");
+    against.fill(
+      [["", "nothing"], ...all.filter((one) => one.name !== state.model.name && one.views.includes(state.view)).map((one) => [one.name, one.name])],
+      against.value || params.get("against") || ""
+    );
     describe();
   };
   const describe = async () => {
@@ -47,9 +57,14 @@ function build(place, board, all, params, signal) {
     try {
       const [groups, found] = await Promise.all([ask("settings", { view: state.view }, signal), files()]);
       state.given = settings(more, groups, { files: found.files.map((one) => one.name) });
+      const run = more.querySelector("[id^=set-run-]");
+      if (run && state.model.run) run.value = state.model.run;
     } catch (error) { if (error.name !== "AbortError") more.replaceChildren(alarm(error.message)); }
   };
-  const question = () => ({ model: state.model.name, against: against.value ? [against.value] : [], text: typed.hidden ? "" : text.value, view: state.view, settings: state.given() });
+  const question = () => ({
+    model: state.model.name, against: against.value ? [against.value] : [], text: typed.hidden ? "" : text.value,
+    view: state.view, settings: state.given()
+  });
   const add = (asked = question()) => board.prepend(figure(asked, signal, (symbol) => onward(asked, symbol)));
   const onward = async (asked, symbol) => {
     try {
@@ -75,7 +90,12 @@ function figure(asked, signal, onward) {
     } catch (error) { told.replaceChildren(alarm(error.message)); }
   };
   const root = element("section", { class: "card figure", data: { view: asked.view } },
-    element("div", { class: "actions small" }, element("span", { class: "quiet" }, `${asked.model} · ${asked.view}`), FORMATS.map((format, at) => button(format.slice(1).toUpperCase(), save(format), at ? "plain" : "plain push", { title: `Save as ${format}` })),
+    element("div", { class: "actions small" }, element(
+      "span", { class: "quiet" }, `${asked.model} · ${asked.view}`
+    ), FORMATS.map((format, at) => button(format.slice(1).toUpperCase(),
+      save(format),
+      at ? "plain" : "plain push",
+      { title: `Save as ${format}` })),
       button("Close", () => { control.abort(); root.remove(); }, "plain")), told, host);
   const stop = button("Stop", () => control.abort());
   host.append(waiting("Computing …"), stop);
@@ -86,15 +106,18 @@ function figure(asked, signal, onward) {
     host.attachShadow({ mode: "open" }).append(element("link", { rel: "stylesheet", href: "/views.css" }), inner);
     const { command: made, ...meta } = view.meta;
     draw({ ...view, meta }, inner);
-    if (view.kind === "next") inner.addEventListener("click", (event) => follow(event, onward));
+    if (view.kind === "next") inner.addEventListener("click", (event) => follow(event, onward), true);
     root.append(command(made));
     root.dataset.drawn = view.kind;
   }).catch((error) => host.replaceChildren(error.name === "AbortError" ? waiting("Stopped.") : alarm(error.message)));
   return root;
 }
 
-/* In the distribution over the next symbol, a click on one goes on from there. */
+/* In the distribution over the next symbol, a click on one goes on from there: here the model is asked, where a saved page has
+   only what it was given. */
 function follow(event, onward) {
   const symbol = event.target.closest?.(".bars .row")?.querySelector(".name")?.title;
-  if (symbol && symbol !== "(all others)") onward(symbol);
+  if (!symbol || symbol === "(all others)") return;
+  event.stopPropagation();
+  onward(symbol);
 }

@@ -14,7 +14,11 @@ export function rating() {
     } catch (error) { told.replaceChildren(alarm(error.message)); }
   };
   const details = element("details", { class: "card more" }, element("summary", {}, "Rate: let people judge two systems, blind"),
-    element("div", { class: "fields" }, field("Texts of one", a), field("Texts of the other", b), field("Sources, if any", source), field("Ratings go to", name)),
+    element("div", { class: "fields" },
+      field("Texts of one", a),
+      field("Texts of the other", b),
+      field("Sources, if any", source),
+      field("Ratings go to", name)),
     told, element("div", { class: "actions" }, button("Begin a rating", begin)));
   details.addEventListener("toggle", async () => {
     const names = (await files()).files.map((one) => [one.name, one.name]);

@@ -23,18 +23,27 @@ const row = (one, input) => element("div", { class: "setting", data: { search: `
   element("label", { for: input.id }, one.name.replace(/_/g, "-")), input, element("p", { class: "help" }, one.help));
 
 function made(one, changed, files) {
-  const id = `set-${one.name}-${Math.random().toString(36).slice(2, 7)}`, on = { change: changed };
+  const id = `set-${one.name}-${Math.random().toString(36).slice(2, 7)}`, on = { input: changed };
   const usual = one.default === null ? one.chosen ? "chosen" : "–" : String(one.default);
   if (one.kind === "switch") {
     const yes = one.default ? "on" : "off";
-    return element("select", { id, on }, [["", one.chosen || one.default === null ? "as usual" : `${yes} (default)`], ["yes", "on"], ["no", "off"]].map(([key, label]) => element("option", { value: key }, label)));
+    return element("select", { id, on },
+      [
+        ["", one.chosen || one.default === null ? "as usual" : `${yes} (default)`], ["yes", "on"], ["no", "off"]
+      ].map(([key, label]) => element("option", { value: key }, label)));
   }
   if (one.kind === "choice" || one.file) {
     const names = one.file ? files : one.choices;
-    return element("select", { id, on }, element("option", { value: "" }, one.file ? "none" : usual), names.map((name) => element("option", { value: name }, name)));
+    return element("select", { id, on },
+      element("option", { value: "" }, one.file ? "none" : usual),
+      names.map((name) => element("option", { value: name }, name)));
   }
   const number = one.kind !== "text";
-  return element("input", { id, on, type: number ? "number" : "text", placeholder: usual, min: number ? one.low : undefined, max: number ? one.high : undefined, step: one.kind === "integer" ? 1 : number ? "any" : undefined });
+  return element("input",
+    {
+      id, on, type: number ? "number" : "text", placeholder: usual, min: number ? one.low : undefined,
+      max: number ? one.high : undefined, step: one.kind === "integer" ? 1 : number ? "any" : undefined
+    });
 }
 
 function value(one, input) {

@@ -16,19 +16,29 @@ export function show(root, params) {
   models().then((all) => {
     const usable = all.filter((one) => one.verbs.length);
     if (usable.length) build(place, usable, params, ending);
-    else place.replaceChildren(element("div", { class: "empty" }, element("p", {}, "There is no model yet."), link("Train one", "#/train", "button primary")));
+    else place.replaceChildren(element("div", { class: "empty" },
+      element("p", {}, "There is no model yet."),
+      link("Train one", "#/train", "button primary")));
   }, (error) => place.replaceChildren(alarm(error.message)));
   return () => ending.stop();
 }
 
 function build(place, all, params, ending) {
-  const state = { model: all.find((one) => one.name === params.get("model")) ?? all[0], verb: params.get("verb"), values: {}, text: params.get("text") ?? "" };
-  const chosen = select(all.map((one) => [one.name, `${one.name} (${one.family}, ${one.task})`]), state.model.name, (name) => { state.model = all.find((one) => one.name === name); verbs(); });
+  const state = {
+    model: all.find((one) => one.name === params.get("model")) ?? all[0], verb: params.get("verb"), values: {},
+    text: params.get("text") ?? ""
+  };
+  const chosen = select(all.map((one) => [one.name, `${one.name} (${one.family}, ${one.task})`]),
+    state.model.name,
+    (name) => { state.model = all.find((one) => one.name === name); verbs(); });
   const tabs = element("div"), form = element("div", { class: "stack" }), output = element("div", { class: "stack output", aria_live: "polite" });
   const verbs = () => {
     const able = state.model.verbs.filter((name) => VERBS[name]);
     if (!able.includes(state.verb)) [state.verb] = able;
-    tabs.replaceChildren(segments("What to do", able.map((name) => [name, VERBS[name].label]), state.verb, (name) => { state.verb = name; asking(); }));
+    tabs.replaceChildren(segments("What to do",
+      able.map((name) => [name, VERBS[name].label]),
+      state.verb,
+      (name) => { state.verb = name; asking(); }));
     asking();
   };
   const asking = () => {
@@ -48,14 +58,19 @@ function questions(state, output, ending) {
   text.value = state.text;
   text.addEventListener("input", () => { state.text = text.value; });
   const second = verb.second ? element("input", { type: "text", dir: "auto" }) : null;
-  const inputs = (verb.settings ?? []).map(([name, label, usual, more]) => [name, label, element("input", { type: "number", placeholder: usual, ...more })]);
+  const inputs = (verb.settings ?? []).map(([name, label, usual, more]) => [
+    name, label, element("input", { type: "number", placeholder: usual, ...more })
+  ]);
   const values = () => Object.fromEntries(inputs.filter(([, , input]) => input.value !== "").map(([name, , input]) => [name, Number(input.value)]));
   const stop = button("Stop", () => ending.stop()), run = button(verb.label, () => go(), "primary");
   stop.hidden = true;
   const go = async () => {
     const control = new AbortController();
     ending.stop = () => control.abort();
-    const question = { model: state.model.name, text: text.value || (verb.exampleCounts ? verb.example : ""), settings: values(), ...(second ? { second: second.value } : {}) };
+    const question = {
+      model: state.model.name, text: text.value || (verb.example ?? ""), settings: values(),
+      ...(second ? { second: second.value } : {})
+    };
     run.disabled = true;
     stop.hidden = false;
     output.replaceChildren(waiting("Loading the model …"));
@@ -73,7 +88,10 @@ function questions(state, output, ending) {
   };
   return [field(verb.asks, text, verb.help), second ? field(verb.second, second) : null,
     inputs.length ? element("div", { class: "fields" }, inputs.map(([, label, input]) => field(label, input))) : null,
-    element("div", { class: "actions" }, run, stop, element("span", { class: "quiet small push keys" }, element("kbd", {}, "Ctrl"), " ", element("kbd", {}, "Enter")))].filter(Boolean);
+    element("div", { class: "actions" },
+      run,
+      stop,
+      element("span", { class: "quiet small push keys" }, element("kbd", {}, "Ctrl"), " ", element("kbd", {}, "Enter")))].filter(Boolean);
 }
 
 /* A text as it is drawn. */

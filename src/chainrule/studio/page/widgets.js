@@ -62,9 +62,9 @@ export function table(heads, rows, caption = "") {
 const NUMBER = /^[−\d.,:∞–]+( (%|s|min|kB|MB|GB|bytes))?$/;
 
 /* Horizontal bars: [label, share of the longest, text]. */
-export const bars = (rows, colour = "var(--accent)") => element("div", { class: "bars" }, rows.map(([label, share, text, pressed]) => element(pressed ? "button" : "div", { class: "row", type: pressed ? "button" : undefined, on: pressed ? { click: pressed } : {} },
+export const bars = (rows) => element("div", { class: "bars" }, rows.map(([label, share, text]) => element("div", { class: "row" },
   element("span", { class: "name", title: label }, label),
-  element("span", { class: "track" }, element("span", { class: "bar", style: { width: `${Math.max(0.3, 100 * share)}%`, background: colour } })),
+  element("span", { class: "track" }, element("span", { class: "bar", style: { width: `${Math.max(0.3, 100 * share)}%` } })),
   element("span", { class: "value" }, text))));
 
 /* A question that must be answered first; resolves to the text, or to true, or to null. */
@@ -73,7 +73,9 @@ export function asked(title, { text = "", value = null, yes = "OK", danger = fal
     const input = value === null ? null : element("input", { type: "text", value, aria_label: title });
     const box = element("dialog", { on: { close: () => { box.remove(); done(box.returnValue === "yes" ? input?.value.trim() ?? true : null); } } },
       element("form", { method: "dialog" }, element("h2", {}, title), text ? quiet(text) : null, input,
-        element("div", { class: "actions" }, element("button", { value: "no", formnovalidate: true, type: "button", on: { click: () => box.close("no") } }, "Cancel"), element("button", { value: "yes", class: danger ? "danger" : "primary" }, yes))));
+        element("div", { class: "actions" },
+          element("button", { value: "no", formnovalidate: true, type: "button", on: { click: () => box.close("no") } }, "Cancel"),
+          element("button", { value: "yes", class: danger ? "danger" : "primary" }, yes))));
     document.body.append(box);
     box.showModal();
     input?.select();

@@ -224,5 +224,5 @@ SECTIONS = [
     Section("WordNet folders", 1500, 0.2, wordnets),
     Section("ratings", 2000, 0.2, ratings),
     Section("requests to the page of a rating", 1500, 0.3, requests),
-    *(Section(f"ratings: {name}", 100, 0.1, clicked(name)) for name in ("kill", "ENOSPC", "EIO")),
+    *(Section(f"ratings: {name}", 100, 0.4, clicked(name)) for name in ("kill", "ENOSPC", "EIO")),
 ]

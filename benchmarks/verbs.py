@@ -33,6 +33,7 @@ class Verb:
     old: bool = False  # something is replaced
     again: tuple[str, ...] = ("--force",)  # flags with which it can be done again
     before: Callable[[Path, Path], object] | None = None
+    one_by_one: bool = False  # several results, each whole, of which some may be there
     step: int = (
         1  # every so many operations are disturbed, where the same code writes, of the next one those beside
     )
@@ -81,7 +82,8 @@ def compared(folder: Path) -> object:
 
 
 def _each(folder: Path) -> object:
-    return {one.name: said(one) for one in sorted(folder.iterdir()) if one.is_dir()}
+    """What each of the models says; one that was being written when the process was killed has a hidden name."""
+    return {one.name: said(one) for one in sorted(folder.iterdir()) if not one.name.startswith(".")}
 
 
 def _text(examples: Path) -> Path:
@@ -157,9 +159,12 @@ def _others() -> Iterator[Verb]:
             step=ALIKE,
         )  # type: ignore[misc]
     exported: dict[str, tuple[str, str, str, Callable[[Path], object]]] = {
-        "export arpa": ("models/ngram", "out.arpa", "", Path.read_bytes),
-        "export arpa, packed": ("models/ngram", "out.arpa.gz", "", Path.exists),
-        **{f"export vectors, {one}": ("models/vectors", f"v.{one}", "", Path.read_bytes) for one in VECTORS},
+        "export arpa": ("models/ngram", "out.arpa", "--force", Path.read_bytes),
+        "export arpa, packed": ("models/ngram", "out.arpa.gz", "--force", Path.exists),
+        **{
+            f"export vectors, {one}": ("models/vectors", f"v.{one}", "--force", Path.read_bytes)
+            for one in VECTORS
+        },
     }
     for name, (model, out, again, reads) in exported.items():
         verb, _, format = name.partition(", ")
@@ -249,6 +254,7 @@ def _others() -> Iterator[Verb]:
             OUT,
         ],
         reads=_each,
+        one_by_one=True,
     )
     yield Verb("example", lambda e: ["example", "text", "-o", OUT], "example.txt", Path.read_bytes)
     embed = ["embed", "models/gru", PROBE]

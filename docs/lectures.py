@@ -20,7 +20,10 @@ def code(page: str) -> list[tuple[str, str]]:
 def notebook(page: str) -> str:
     """The page as a notebook: Python in cells with its output, everything else as text."""
     values = {"nbformat": 4, "nbformat_minor": 5, "metadata": {"language_info": {"name": "python"}}}
-    return json.dumps({"cells": list(_cells(page)), **values}, indent=1, ensure_ascii=False) + "\n"
+    return (
+        json.dumps({"cells": list(_cells(page)), **values}, indent=1, ensure_ascii=False, sort_keys=True)
+        + "\n"
+    )
 
 
 def _cells(page: str) -> Iterator[dict[str, Any]]:
@@ -35,7 +38,7 @@ def _cells(page: str) -> Iterator[dict[str, Any]]:
                 "id": f"code-{at}",
                 "metadata": {},
                 "execution_count": None,
-                "source": pieces[at + 1].rstrip("\n"),
+                "source": pieces[at + 1].rstrip("\n").splitlines(keepends=True),
                 "outputs": [told],
             }
 

@@ -16,6 +16,8 @@ from chainrule.cli import main
 from chainrule.codecs.base import UNIT, Texts
 from chainrule.codecs.label_sets import LabelSets, LabelSetsConfig
 from chainrule.errors import ChainruleError
+from chainrule.heads.base import HeadConfig
+from chainrule.heads.direct import Direct
 from chainrule.judge.label_sets import (
     HALF,
     LabelSetsJudged,
@@ -24,6 +26,7 @@ from chainrule.judge.label_sets import (
     best_thresholds,
 )
 from chainrule.symbols import BOS, EOS, FIRST
+from chainrule.tasks.multi_label import thresholds
 
 TOPICS = {"sport": ["ball", "goal"], "food": ["bread", "soup"], "travel": ["train", "hotel"]}
 SMALL: dict[str, Any] = {"lr": 0.02, "batch_size": 16, "head_dropout": 0.0, "dropout": 0.0, "codec": "words"}
@@ -157,6 +160,12 @@ def test_a_label_with_few_examples_has_the_threshold_of_all() -> None:
     own, other = best_thresholds(chances, right)
     assert own == pytest.approx(0.3, abs=0.02)
     assert other == best_threshold(chances.ravel(), right.ravel())
+
+
+def test_thresholds_of_other_labels_are_refused() -> None:
+    head = Direct(HeadConfig(width=3, answers=3, thresholds=(0.5, 0.5)))
+    with pytest.raises(ChainruleError, match="2 thresholds came for 3 labels"):
+        thresholds(head, 3)
 
 
 @pytest.mark.parametrize("true", [0.3, 1.0, 4.0])

@@ -103,7 +103,7 @@ def test_parallel_files_are_compared(tmp_path: Path, capsys: pytest.CaptureFixtu
     results = json.loads(capsys.readouterr().out)
     rows = {row["name"]: row for row in results["models"]}
     assert set(rows) == {"copy", "ibm1", "ibm1 + copy"} and results["unit"] == "100 - bleu"
-    assert results["data"]["parts"]["test"]["sequences"] == 30
+    assert results["data"]["parts"]["test"]["sequences"] == 30 and results["data"]["codecs"] == ["subwords"]
     assert rows["copy"]["figures"]["bleu"] > 50 and rows["ibm1"]["figures"]["chrf"] > 0
     page = (tmp_path / "out" / "report.html").read_text()
     assert "bleu" in page and "→" in page

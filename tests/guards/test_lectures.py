@@ -30,5 +30,5 @@ def test_the_cells_of_the_notebook_print_what_they_say(
     names: dict[str, object] = {}
     for cell in cells:
         if cell["cell_type"] == "code":
-            exec(compile(cell["source"], cell["id"], "exec"), names)
+            exec(compile("".join(cell["source"]), cell["id"], "exec"), names)
             assert capsys.readouterr().out == cell["outputs"][0]["text"], cell["source"]

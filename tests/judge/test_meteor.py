@@ -156,3 +156,10 @@ def cost(links: Links) -> tuple[int, int, int]:
     real = [place for place in links if place is not None]
     assert len(set(real)) == len(real)
     return -len(real), sum(one > two for one, two in combinations(real, 2)), chunks(links)
+
+
+@pytest.mark.parametrize("name", ["index.noun", "noun.exc"])
+def test_a_damaged_file_of_wordnet_is_refused(name: str, wordnet: Path) -> None:
+    (wordnet / name).write_bytes(b"mice \xff\n")
+    with pytest.raises(DataError, match="cannot be read"):
+        WordNet.opened(wordnet).synonyms("mice", "cat")

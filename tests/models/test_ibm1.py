@@ -132,3 +132,14 @@ def test_what_it_cannot_learn_from_is_refused() -> None:
         Ibm1.learn(settings(), parallel([], []))
     with pytest.raises(ConfigError, match="'translate'"):
         cr.fit(["a b"] * 30, model="ibm1", task="next")
+
+
+@pytest.mark.parametrize("name", ["keys", "probabilities", "unigram", "lengths"])
+def test_arrays_that_do_not_fit_are_refused(name: str) -> None:
+    model = Ibm1.tiny()
+    arrays = dict(model.arrays())
+    arrays[name] = arrays[name][:-1]
+    with pytest.raises(ModelError, match="do not fit"):
+        Ibm1.from_arrays(model.config, arrays)
+    with pytest.raises(ModelError, match="do not fit"):
+        Ibm1.from_arrays(model.config, dict(model.arrays()) | {"keys": -model.arrays()["keys"]})

@@ -7,23 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from chainrule.config import settings
 from chainrule.studio import words
-from chainrule.studio.answers import FILES
+from chainrule.studio.answers import ANSWERS, _files
 from chainrule.studio.folder import Folder, Outside
 from chainrule.studio.models import Models
-from chainrule.views.kinds import kind_named, kinds
+from chainrule.studio.shelf import Shelf
+from chainrule.views.kinds import kinds
 from fitted import fitted
-
-TEXTS = {
-    "target",
-    "method",
-    "contrast",
-    "find",
-    "word",
-    "analogy",
-    "projection",
-}  # settings of views that are words
 
 
 @pytest.fixture
@@ -123,14 +113,21 @@ def test_words_never_name_what_is_outside_or_another_flag(folder: Folder, given:
         words.training(folder, {"data": "book.txt", "model": "lstm", "name": "m", **given})
 
 
-def test_every_text_setting_of_a_view_is_known_to_name_a_file_or_not() -> None:
-    found = {
-        one.name
-        for kind in kinds()
-        for one in settings(kind_named(kind))
-        if one.metavar == "TEXT" and not one.switch and not one.choices
-    }
-    assert found <= TEXTS | set(FILES)
+def test_settings_of_views_that_name_files_are_known() -> None:
+    found = {view: _files(view) for view in kinds()}
+    expected = {"attention": {"corpus"}, "cells": {"search"}, "filters": {"corpus"}, "recall": {"corpus"}}
+    expected |= {"surprise": {"counts"}, "training": {"run"}}
+    assert {view: names for view, names in found.items() if names} == expected
+
+
+@pytest.mark.parametrize("name", ["../secret.txt", "link.txt", "/etc/passwd"])
+def test_a_view_reads_no_file_outside(folder: Folder, name: str) -> None:
+    fitted().save(folder.root / "lm")
+    asked = {"do": "look", "model": "lm", "text": "the time", "view": "surprise"}
+    with pytest.raises(Outside):
+        list(ANSWERS["look"](Shelf(folder), {**asked, "settings": {"counts": name}}))
+    [told] = ANSWERS["look"](Shelf(folder), {**asked, "settings": {"counts": "book.txt"}})
+    assert told["result"]["kind"] == "surprise"
 
 
 def test_models_are_listed_opened_and_renamed(folder: Folder) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -84,6 +85,10 @@ def test_the_command_makes_a_folder_for_each_value(
     assert sorted(path.name for path in (tmp_path / "all").iterdir()) == ["neg_sad", "pos"]
     assert cr.load(tmp_path / "all" / "pos").generate("a", 3, seed=1)
     assert main([*words, "--each", "label"]) == 1 and "exists already" in capsys.readouterr().err
+    shutil.rmtree(tmp_path / "all" / "pos")  # as where it was stopped
+    assert main([*words, "--each", "label", "--force"]) == 0 and cr.load(tmp_path / "all" / "pos")
+    (tmp_path / "all" / "own.txt").write_text("of the user\n")
+    assert main([*words, "--each", "label", "--force"]) == 1 and "own.txt" in capsys.readouterr().err
     other = [*words[:-1], str(tmp_path / "two"), "--codec-from", str(tmp_path / "all" / "pos")]
     assert main(other) == 0
     assert (

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import chainrule as cr
+from chainrule.models.registry import family
 from views.seen import gpt, small
 
 TEXT = "what is the weather today"
@@ -173,3 +174,49 @@ def test_an_earlier_layer_is_read_as_if_the_later_ones_added_nothing() -> None:
             linear.bias.zero_()
     [without] = cr.look(lm, TEXT, view="layers")["models"]
     np.testing.assert_allclose(model["probabilities"][0], without["probabilities"][1], rtol=1e-4)
+
+
+def test_layers_of_a_model_that_reads_both_ways_are_asked_for_what_stands_there() -> None:
+    both = small("bert", layers=2, width=8, heads=2, context=32)
+    [model] = cr.look(both, "what is", view="layers")["models"]
+    assert model["ahead"] == 0 and model["actual"].shape == (2, len(model["symbols"]))
+
+
+def test_models_with_several_answers_are_not_explained() -> None:
+    rows = {"text": ["she was late"] * 20, "label": ["A B C"] * 20}
+    tagger = cr.fit(rows, task="tag", model="gru", width=4, embedding=4, tokens=50)
+    with pytest.raises(cr.ChainruleError, match="tag has others"):
+        cr.look(tagger, "she was late", view="saliency")
+
+
+def test_where_symbols_have_no_vectors_of_their_own_one_may_be_left_out() -> None:
+    several = small("window", width=8)
+    with pytest.raises(cr.ChainruleError, match="leave-one-out"):
+        cr.look(several, "what is", view="saliency")
+    [model] = cr.look(several, "what is", view="saliency", method="leave-one-out")["models"]
+    assert len(model["attributions"]) == len(model["symbols"])
+
+
+def test_an_encoder_decoder_has_no_gradient_through_one_memory() -> None:
+    from chainrule.tasks.translate import Translate
+
+    body = family("seq2seq").tiny()  # type: ignore[attr-defined]
+    codecs = dict.fromkeys(("source", "target"), small("gru", width=8).codec)
+    with pytest.raises(cr.ChainruleError, match="no recurrent memory"):
+        cr.look(cr.Bundle(codecs, body, Translate()), "what", view="gradient", untrained=False)
+
+
+@pytest.mark.parametrize(
+    "line", ['{"loss": 1.0}', '{"step": "x"}', '{"step": 1' + "0" * 400 + "}", "[" * 5000 + "}"]
+)
+def test_a_damaged_run_is_no_curve(line: str, tmp_path: Path) -> None:
+    (tmp_path / "metrics.jsonl").write_text(f'{{"step": 1, "loss": 2.0}}\n{line}\n')
+    with pytest.raises(cr.ChainruleError, match="no folder of a run"):
+        cr.look(small("gru", width=8), view="training", run=str(tmp_path))
+
+
+def test_vectors_that_are_not_finite_are_refused() -> None:
+    lm = small("gru", width=8)
+    next(lm.model.parameters()).data.fill_(math.nan)  # type: ignore[attr-defined]
+    with pytest.raises(cr.ChainruleError, match="not finite"):
+        lm.embed("what is")

@@ -53,9 +53,10 @@ def test_what_is_no_view_is_refused(text: str) -> None:
 
 def test_a_damaged_array_is_refused() -> None:
     values = cr.look(fitted(), TEXT).to_dict()
-    values["data"]["bits"]["shape"] = [7, 7]
-    with pytest.raises(cr.ChainruleError, match="damaged"):
-        cr.View.from_json(json.dumps(values))
+    for shape in ([7, 7], [float("inf")]):
+        values["data"]["bits"]["shape"] = shape
+        with pytest.raises(cr.ChainruleError, match="damaged"):
+            cr.View.from_json(json.dumps(values))
 
 
 @pytest.mark.parametrize(

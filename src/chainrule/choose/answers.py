@@ -155,4 +155,6 @@ def refitted(bundle: Bundle, prepared: Prepared, models: Path) -> Bundle | None:
         return None
     whole = prepared.everything()
     body = reread(bundle.body, bundle.task, whole, no_progress)
-    return replace(bundle, body=body, card={**bundle.card, **refit_facts(bundle.card, prepared, whole)})
+    return replace(
+        bundle, body=body, card={**bundle.card, **refit_facts(bundle.card, prepared, whole, bundle.head)}
+    )

@@ -87,10 +87,9 @@ class RacePlan:
         """The data with the codec that suits them, and with those that families like which read labelled data."""
         if not self.answers:
             return [self.open(None)]
-        found = [
-            self._liked(one)
-            for one in dict.fromkeys([None, *likings(self.models, str(self.task), self.pairs)])
-        ]
+        own = [] if self.kind.source else [None]  # where there is a source, all read it by the same codec
+        liked = likings(self.models, str(self.task), self.pairs)
+        found = [self._liked(one) for one in dict.fromkeys([*own, *liked])]
         codecs = [one.roles[one.main].codec for one in found]
         return [one for at, one in enumerate(found) if codecs[at] not in codecs[:at]]
 

@@ -197,9 +197,10 @@ def fit(
     options = _settled(own, flags, config, output, train or [])
     if "init_from" not in options:
         ask(options["model"], options.get("task"), options)  # mistakes first, before anything is read
-    check_free(out, force)
     if each is not None:
-        return _fit_each(files.data, out, each, options | {"resume": resume}, output)
+        _check_each(out, force)
+        return _fit_each(files.data, out, each, options | {"resume": resume}, force, output)
+    check_free(out, force)
     _fit(files.data, out, options | files.parts | {"resume": resume}, force, output, began)
 
 
@@ -263,7 +264,20 @@ def _fit(
     output.result(values(bundle, out, took), summary(bundle, out, took))
 
 
-def _fit_each(source: Named, out: Path, each: str, options: dict[str, Any], output: Printer) -> None:
+def _check_each(out: Path, force: bool) -> None:
+    """Refuse a place that is taken, unless `force` is to replace models one by one."""
+    from chainrule.store.files import check_free
+
+    if not (force and out.is_dir()):
+        return check_free(out, force)
+    for one in sorted(out.iterdir()):
+        if not one.name.startswith("."):  # what a killed process has left
+            check_free(one, force)
+
+
+def _fit_each(
+    source: Named, out: Path, each: str, options: dict[str, Any], force: bool, output: Printer
+) -> None:
     """A folder for each value, with a name that is one; what comes of each is told as soon as it is saved."""
     from chainrule.train.each import fit_each
 
@@ -273,7 +287,7 @@ def _fit_each(source: Named, out: Path, each: str, options: dict[str, Any], outp
     began = time.monotonic()
     for value, bundle in fit_each(source, each, **options):
         folder = out / _folder(value, taken)
-        bundle.save(folder)
+        bundle.save(folder, force)
         took, began = time.monotonic() - began, time.monotonic()
         told = summary(bundle, folder, took)
         output.result({"value": value, **values(bundle, folder, took)}, f"{each} = {value}\n{told}\n")

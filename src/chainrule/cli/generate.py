@@ -80,7 +80,7 @@ def generate(
     if given == ["-"]:
         return _answer(bundle, config, drafter, output)
     tell_unknown(bundle, given, output)
-    if not output.json and config.beam is None and len(given) * config.count == 1:
+    if not output.json and config.beam is None and not config.exact and len(given) * config.count == 1:
         return _print(bundle, given[0], config, drafter)
     for found in texts_of(bundle, given, config, drafter):
         output.result(found.to_dict(), "\n".join(one.text for one in found.texts))

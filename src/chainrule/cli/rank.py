@@ -110,7 +110,8 @@ def _told(lists: Iterable[Nbest], output: Printer) -> None:
             continue
         if found.group is not None:
             print(f"{found.group}:")
-        header = ["id", "text", "symbols", "lm", *found.ranked[0].weighted, "total"]
+        weighted = found.ranked[0].weighted
+        header = ["id", "text", "symbols", "model" if "lm" in weighted else "lm", *weighted, "total"]
         print(table(header, [_row(one) for one in found.ranked], left=2), end="\n\n")
 
 

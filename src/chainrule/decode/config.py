@@ -9,7 +9,7 @@ from typing import Self
 
 import numpy as np
 
-from chainrule.config import Config, option
+from chainrule.config import Config, option, settings
 from chainrule.errors import ConfigError
 from chainrule.symbols import EOS, IDS
 
@@ -59,6 +59,11 @@ class GenerationConfig(Config):
     bad_words: tuple[str, ...] = option(
         (), "a word or phrase that the text must not have in it; may be given twice"
     )
+    exact: str | None = option(
+        None,
+        "of an n-gram: the most probable text of all (Viterbi), up to its end or of exactly --length symbols",
+        choices=("end", "length"),
+    )
     stop: tuple[str, ...] = option((), "stop before this text; may be given twice")
     count: int = option(
         1, "how many texts for each prompt; those of a beam all differ", low=1, high=1_000_000
@@ -69,10 +74,21 @@ class GenerationConfig(Config):
         super().__post_init__()
         if self.top_p == 0:
             raise ConfigError("top_p must be above 0. 1 keeps all symbols.")
+        if self.exact:
+            self._check_exact()
         if self.beam is None:
             self._check_sampling()
         else:
             self._check_beam(self.beam)
+
+    def _check_exact(self) -> None:
+        """There is one such text, and nothing is drawn or narrowed."""
+        usual = {one.name: one.default for one in settings(type(self))}
+        free = ("length", "exact", "unknown", "seed")
+        given = [name for name, value in usual.items() if name not in free and getattr(self, name) != value]
+        if given:
+            names = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+            raise ConfigError(f"--exact finds the one most probable text; it does not go with {names}.")
 
     def _check_sampling(self) -> None:
         ranking = {"length_penalty": "A length penalty", "coverage_penalty": "A coverage penalty"}

@@ -84,7 +84,7 @@ class WordNet:
 
 def _index(path: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
     """`lemma pos synset_cnt p_cnt [ptr_symbol…] sense_cnt tagsense_cnt synset_offset…`; the licence is indented."""
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(_lines(path), 1):
         if line.startswith(" ") or not line.strip():
             continue
         words = line.split()
@@ -99,9 +99,16 @@ def _index(path: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
         yield words[0], tuple(places)
 
 
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} cannot be read ({error}). {WANTED}") from error
+
+
 def _exceptions(path: Path) -> dict[str, list[str]]:
     """`mice mouse`: a word and its base forms."""
     if not path.is_file():
         return {}
-    rows = (line.split() for line in path.read_text(encoding="utf-8").splitlines())
+    rows = (line.split() for line in _lines(path))
     return {words[0]: words[1:] for words in rows if words}

@@ -128,6 +128,7 @@ class Body(ABC):
     )
     alignment: ClassVar[str | None] = None  # the tap of its attention to a source, see `use.align`
     context: int | None = None  # most symbols it can hold; None: no limit
+    markov_order: int | None = None  # of how many of the last symbols alone the future depends; None: of all
     stateful: bool = False  # the state is carried from one sequence to the next, as in running text
     width: int = 0  # D, the numbers of a hidden vector; 0: what it reads out is no vector
     config: ModelConfig

@@ -235,7 +235,16 @@ class Ibm1(ArrayLearner, LanguageModel):
     @classmethod
     def from_arrays(cls, config: Any, arrays: Mapping[str, np.ndarray]) -> Self:
         lexicon = Lexicon(np.array(arrays["keys"]), np.array(arrays["probabilities"]), config.vocab_size)
-        return cls(config, lexicon, np.array(arrays["unigram"]), np.array(arrays["lengths"]))
+        found = cls(config, lexicon, np.array(arrays["unigram"]), np.array(arrays["lengths"]))
+        keys = lexicon.keys
+        if (
+            (found.unigram.shape, found.lengths.shape, keys.shape)
+            != ((config.vocab_size,), (3,), lexicon.probabilities.shape)
+            or (len(keys) and not 0 <= keys[0] <= keys[-1] < found.sources * config.vocab_size)
+            or (np.diff(keys) <= 0).any()
+        ):
+            raise ModelError("Arrays of this lexicon do not fit each other. Copy or save the model again.")
+        return found
 
 
 @dataclass(frozen=True)

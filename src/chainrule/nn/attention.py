@@ -117,9 +117,16 @@ class Attention(nn.Module):
         padding = ~real[:, None, :, None]  # (B, 1, S, 1)
         return KVCache(keys.masked_fill(padding, 0.0), values.masked_fill(padding, 0.0))
 
-    def forward(self, vectors: Tensor, cache: KVCache, mask: AttentionMask) -> Tensor:
-        [queries] = _in_heads(self.q(vectors), self.heads, 1)  # (B, H, T, d)
-        return self.out(attend(self, queries, cache, mask))  # type: ignore[no-any-return]
+    def forward(
+        self, vectors: Tensor, cache: KVCache, mask: AttentionMask, places: Tensor | None = None
+    ) -> Tensor:
+        """Rows stand at these `places` (B,) of the memory, if not all in order."""
+        asked = self.q(vectors)  # (B, T, D)
+        if places is not None:
+            asked = asked.new_zeros(len(cache.keys), *asked.shape[1:]).index_copy_(0, places, asked)
+        [queries] = _in_heads(asked, self.heads, 1)  # (B, H, T, d)
+        found = attend(self, queries, cache, mask)  # (B, T, D)
+        return self.out(found if places is None else found.index_select(0, places))  # type: ignore[no-any-return]
 
 
 class SelfAttention(nn.Module):
@@ -264,11 +271,12 @@ class Block(nn.Module):
         mask: AttentionMask,
         source: KVCache | None = None,
         source_mask: AttentionMask | None = None,
+        places: Tensor | None = None,
     ) -> tuple[Tensor, KVCache | None]:
         found, cache = self.attention(self._before(self.attention_norm, vectors), cache, mask)
         vectors = self._after(self.attention_norm, vectors, found)
         if self.cross is not None and self.cross_norm is not None:
-            found = self.cross(self._before(self.cross_norm, vectors), source, source_mask)
+            found = self.cross(self._before(self.cross_norm, vectors), source, source_mask, places)
             vectors = self._after(self.cross_norm, vectors, found)
         found = self.mlp(self._before(self.mlp_norm, vectors))
         return tap.tell(self, "output", self._after(self.mlp_norm, vectors, found)), cache
@@ -319,10 +327,13 @@ class BlockStack(nn.Module):
         source: SourceCache | None = None,
     ) -> tuple[Tensor, tuple[KVCache, ...]]:
         """Without `caches`, nothing is remembered either."""
+        if source is not None and any(tap.is_tapped(block.cross, "weights") for block in self.all):
+            source = source.settled()
         after, source_mask = [], None if source is None else padding_mask(source.real)
+        places = None if source is None else source.places
         for place, block in enumerate(self.all):
             before = caches[place] if caches else None
             known = None if source is None else source.blocks[place]
-            vectors, cache = block(vectors, before, mask, known, source_mask)  # (B, T, D)
+            vectors, cache = block(vectors, before, mask, known, source_mask, places)  # (B, T, D)
             after.append(cache)
         return vectors, tuple(after) if caches else ()

@@ -151,24 +151,50 @@ class RaggedCache:
 class SourceCache:
     """KV cache of a source: the keys and values of every block, computed once and never extended.
 
-    Rows of the same sources in the same order need no copies: so those of a beam seldom do.
+    Rows of a beam come and go within their source. So they are given `places` among the rows that are there, which
+    all hold the same for a source, and nothing is copied until a quarter of these stand empty.
     """
 
-    blocks: tuple[KVCache, ...]  # (B, H, S, d) each, zero where a column is padding
-    real: Tensor  # (B, S) False where a column is padding
-    owner: Tensor | None = (
-        None  # (B,) the number of the source of each row; rows of the same number are alike
-    )
+    blocks: tuple[KVCache, ...]  # (P, H, S, d) each, zero where a column is padding
+    real: Tensor  # (P, S) False where a column is padding
+    owner: Tensor | None = None  # (P,) the number of the source of each; None: they are all different
+    places: Tensor | None = None  # (B,) where each row stands; None: rows and places are the same
+
+    def settled(self) -> SourceCache:
+        """The same with a place for each row, and none empty."""
+        return self if self.places is None else self._at(self.places)
 
     def map(self, function: Callable[[Tensor], Tensor]) -> SourceCache:
         """The function on all tensors inside."""
-        return SourceCache(tuple(block.map(function) for block in self.blocks), function(self.real))
+        here = self.settled()
+        return SourceCache(tuple(block.map(function) for block in here.blocks), function(here.real))
 
     def select(self, rows: Tensor) -> SourceCache:
         """Only these rows (K,), in this order."""
-        owner = torch.arange(len(self.real), device=rows.device) if self.owner is None else self.owner
-        chosen = owner.index_select(0, rows)
-        if torch.equal(chosen, owner):
-            return self
-        blocks = tuple(block.select(rows).settled() for block in self.blocks)
-        return SourceCache(blocks, self.real.index_select(0, rows), chosen)
+        places = rows if self.places is None else self.places.index_select(0, rows)
+        if self.owner is None or 4 * len(rows) < 3 * len(self.owner):
+            return self._at(places)
+        owner = self.owner.index_select(0, places)  # (K,)
+        if len(owner) == len(self.owner) and torch.equal(owner, self.owner):
+            return replace(self, places=None)
+        found = _placed(owner, self.owner)
+        return self._at(places) if found is None else replace(self, places=found)
+
+    def _at(self, places: Tensor) -> SourceCache:
+        """What is at these places (B,), copied."""
+        owner = places if self.owner is None else self.owner.index_select(0, places)
+        blocks = tuple(block.select(places).settled() for block in self.blocks)
+        return SourceCache(blocks, self.real.index_select(0, places), owner)
+
+
+def _placed(rows: Tensor, there: Tensor) -> Tensor | None:
+    """A place (K,) of its own for each of rows of these sources (K,) among those that hold some (P,); None: too few."""
+    count = int(there.max()) + 1
+    room, wanted = there.bincount(minlength=count), rows.bincount(minlength=count)
+    if bool((wanted > room).any()):
+        return None
+    order, own = there.argsort(stable=True), rows.argsort(stable=True)
+    number = torch.arange(len(rows), device=rows.device)
+    first, start = room.cumsum(0) - room, wanted.cumsum(0) - wanted  # of each source
+    sources = rows[own]
+    return torch.empty_like(rows).index_copy_(0, own, order[first[sources] + number - start[sources]])

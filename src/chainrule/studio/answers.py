@@ -19,7 +19,13 @@ Question = Mapping[str, Any]
 Pieces = Iterator[dict[str, Any]]
 ANSWERS: dict[str, Callable[[Shelf, Question], Pieces]] = {}
 RUN = "run"
-FILES = ("search", "corpus", RUN)  # settings of views that name files
+WORDS = (
+    "target",
+    "contrast",
+    "find",
+    "word",
+    "analogy",
+)  # settings of views that are words; other texts name files
 SAMPLES, LENGTH = 3, 40
 
 
@@ -96,7 +102,9 @@ def settings_of(shelf: Shelf, asked: Question) -> list[dict[str, Any]]:
     if view := asked.get("view"):
         from chainrule.views.kinds import kind_named
 
-        return [_group("View", settings(kind_named(view)))]
+        group = _group("View", settings(kind_named(view)))
+        files = _files(view) - {RUN}  # which is a folder, and is typed
+        return [{**group, "settings": [{**one, "file": one["name"] in files} for one in group["settings"]]}]
     groups = [_group(part, settings(one)) for part, one in of_fit(asked["family"], asked.get("task")).items()]
     return [*(one for one in groups if one["settings"]), _group("data", settings(ReadConfig))]
 
@@ -116,7 +124,6 @@ def _described(one: Setting) -> dict[str, Any]:
         "chosen": one.chosen,
         "low": one.low,
         "high": one.high,
-        "file": one.name in FILES and one.name != RUN,
     }
 
 
@@ -252,14 +259,20 @@ def _view(shelf: Shelf, asked: Question) -> View:
     from chainrule.views.view import View
 
     names = [asked["model"], *asked.get("against", ())]
-    given = {name: _inside(shelf, name, value) for name, value in asked.get("settings", {}).items()}
+    given: dict[str, Any] = dict(asked.get("settings", {}))
+    for name in _files(asked["view"]) & given.keys():
+        given[name] = str(shelf.folder.whole(given[name])) if given[name] else None
     found = view_of([shelf.model(one) for one in names], asked["text"], view=asked["view"], **given)
     return View(found.kind, found.data, {**found.meta, "command": asked.get("command", "")})
 
 
-def _inside(shelf: Shelf, name: str, value: Any) -> Any:
-    """Files are those of the folder."""
-    return str(shelf.folder.whole(value)) if name in FILES and value else value
+def _files(view: str) -> set[str]:
+    """The settings of a view that name files."""
+    from chainrule.config import settings
+    from chainrule.views.kinds import kind_named
+
+    found = (one for one in settings(kind_named(view)) if _kind(one) == "text")
+    return {one.name for one in found if not (one.switch or one.choices or one.name in WORDS)}
 
 
 @answers("continue")

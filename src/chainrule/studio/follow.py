@@ -11,7 +11,7 @@ from typing import Any
 
 from chainrule.studio.jobs import LOG, OUT, Job, Jobs
 
-POINTS, LINES, LONGEST = 400, 40, 2_000  # of a curve, of a log, letters of a line
+POINTS, LINES, LONGEST = 150, 40, 2_000  # of a curve, of a log, letters of a line
 Stamp = tuple[Any, ...]
 
 

@@ -134,7 +134,7 @@ class Models:
 
 def views(family: str, task: str) -> list[str]:
     """The views that fit a model; one that does not is answered by its own explanation."""
-    predicts = ["next", "surprise", "recall"] if task == "next" else []
+    predicts = {"next": ["next", "surprise", "beam", "recall"], "translate": ["beam"]}.get(task, [])
     trained = [] if family in COUNTED else ["saliency"] * (family != "vectors") + ["training"]
     mixing = ["mixing"] if family == "elmo" and task not in ("both-ways",) else []
     return [*predicts, *VIEWS.get(family, ()), *mixing, *trained]

@@ -14,7 +14,7 @@ from chainrule.data.batches import TensorBatch
 from chainrule.data.corpus import Part
 from chainrule.data.roles import Role
 from chainrule.data.rows import LABEL
-from chainrule.errors import ConfigError
+from chainrule.errors import ConfigError, ModelError
 from chainrule.judge.judged import Judged, Share, Table, one_line
 from chainrule.judge.label_sets import HALF, LabelSetsJudged, best_temperature, best_thresholds
 from chainrule.models.base import Body
@@ -154,7 +154,10 @@ class MultiLabel(SequenceTask):
 
 def thresholds(head: Head, count: int) -> np.ndarray:
     """(labels,) from which probability on each is given."""
-    return np.array(head.config.thresholds) if head.config.thresholds else np.full(count, HALF)
+    found = np.array(head.config.thresholds) if head.config.thresholds else np.full(count, HALF)
+    if found.shape != (count,):
+        raise ModelError(f"{len(found)} thresholds came for {count} labels. Copy or save the model again.")
+    return found
 
 
 def sets_of(part: Part) -> np.ndarray:

@@ -140,6 +140,10 @@ class NextFrameTask(Supervised):
         found = np.zeros((len(ids), 2 * head.config.answers), np.float32)
         for window, some in read_windows(body, ids, step):
             found[window.places[window.wanted]] = some.float().cpu().numpy()[window.wanted]
+        if not np.isfinite(found).all():
+            raise ModelError(
+                "Forecasts of this model are no numbers. Copy or save it again, or fit another one."
+            )
         return found
 
     def judged(self, body: Body, head: Any, part: Part, codecs: Mapping[str, Codec]) -> Judged:

@@ -244,7 +244,7 @@ def finished(
     if not again:
         return Bundle(prepared.codecs, found.body, task, found.head, card)
     whole = cleaned(task, prepared.everything())
-    told = card | refit_facts(card, prepared, whole)
+    told = card | refit_facts(card, prepared, whole, found.head)
     if isinstance(found.body, CountingModel):
         return Bundle(prepared.codecs, recount(found.body, whole, place.progress), task, None, told)
     if isinstance(found.body, ArrayLearner):

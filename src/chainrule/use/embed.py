@@ -18,6 +18,7 @@ from chainrule.use.text import typed_texts
 if TYPE_CHECKING:
     from chainrule.bundle import Bundle
 
+AGAIN = "Copy or save the model again, or fit another one."
 POOLINGS = ("mean", "first", "last")
 
 
@@ -94,6 +95,8 @@ def _read(body: Body, rows: Sequence[np.ndarray]) -> Iterator[tuple[int, np.ndar
     order = np.argsort([len(row) for row in rows], kind="stable")
     for part in in_batches(order, BATCH):
         for at, vectors in zip(part.tolist(), _hidden(body, [rows[at] for at in part]), strict=True):
+            if not np.isfinite(vectors[: len(rows[at])]).all():
+                raise ModelError(f"Vectors of this {body.family} are not finite. {AGAIN}")
             yield at, vectors[: len(rows[at])]
 
 

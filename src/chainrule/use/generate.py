@@ -118,7 +118,7 @@ def stream(
 ) -> Iterator[str]:
     """The prompt, then what follows it in the first text that `generate` would give, piece by piece as it is drawn."""
     task = _Task.of(bundle, replace(config, count=1), draft)
-    if config.beam is not None:
+    if config.beam is not None or config.exact:
         [found] = task.written([prompt])
         yield from (found.prompt, found.texts[0].continuation)
         return
@@ -170,8 +170,19 @@ class _Task:
     def written(self, prompts: Sequence[str]) -> list[Generation]:
         """The texts of these prompts, all of them side by side."""
         known = [self.known(prompt) for prompt in prompts]
+        if self.config.exact:
+            return [self._exact(prompt, ids) for prompt, ids in zip(prompts, known, strict=True)]
         texts = (self._drawn if self.config.beam is None else self._found)(prompts, known)
         return [Generation(prompt, tuple(own)) for prompt, own in zip(prompts, texts, strict=True)]
+
+    def _exact(self, prompt: str, known: list[int]) -> Generation:
+        """The most probable text of all."""
+        from chainrule.decode.exact import most_probable
+
+        limits, ends = self.constraints([prompt], [known], 1), self.config.exact == "end"
+        best = most_probable(self.model, known, self.config.length, limits, ends)
+        text = Written(prompt, self._text(prompt, known, best.ids), log2prob=best.log_probability / LOG2)
+        return Generation(prompt, (text,))
 
     def steps(self, prompts: Sequence[str], known: list[list[int]]) -> Iterator[list[list[int]]]:
         """What is added to each row as it is drawn."""

@@ -59,5 +59,5 @@ def _unpacked(value: Mapping[str, Any]) -> np.ndarray:
     try:
         numbers = np.frombuffer(b64decode(value["base64"], validate=True), KINDS[value["dtype"]])
         return numbers.reshape([int(size) for size in value["shape"]])
-    except (KeyError, ValueError, TypeError) as error:
+    except (KeyError, ValueError, TypeError, OverflowError) as error:
         raise DataError(f"An array of this view is damaged ({error}). Save the view again.") from error

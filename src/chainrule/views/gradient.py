@@ -139,7 +139,8 @@ def norms_of(bundle: Bundle, tokens: Tensor) -> tuple[dict[str, np.ndarray], np.
     import torch.nn.functional as F
 
     body: Any = bundle.model
-    layers = body.layers.layers if hasattr(body.start(1), "memories") else []
+    own = hasattr(body, "layers") and hasattr(body.start(1), "memories")
+    layers = body.layers.layers if own else []
     if not layers:
         raise ModelError(NONE.format(family=body.family))
     taps = {

@@ -48,7 +48,7 @@ class Layers(Kind):
         best = np.argsort(-chances, axis=-1, kind="stable")[..., : self.best]  # (L, T, k)
         # A model that reads to the left is asked for the symbol after each place, others for the one that stands there.
         ahead = 1 if bundle.body.reads == "left" else 0
-        wanted = np.append(found.ids[ahead:], [found.ids[-1]] * ahead)
+        wanted = np.append(found.ids[ahead:], found.ids[len(found.ids) - ahead :])
         actual = chances[:, np.arange(len(wanted)), wanted]  # (L, T)
         return {
             "name": name,

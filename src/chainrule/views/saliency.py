@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from chainrule.config import option
-from chainrule.errors import ConfigError, suggest
+from chainrule.errors import ConfigError, ModelError, suggest
 from chainrule.nn.tap import listening, replacing
 from chainrule.symbols import FIRST, PAD, UNK
+from chainrule.tasks.sequence import SequenceTask
 from chainrule.use.text import typed_texts
 from chainrule.views.kinds import Kind, register
 from chainrule.views.scene import COOL, HEAT, INK, QUIET, Box, Part, Scene, Words, breadth, cut, mixed
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 METHODS = ("integrated-gradients", "gradient-x-input", "leave-one-out")
 WIDE, LINE = 900.0, 24.0
 EMBEDDINGS = "embeddings"
+ONE = (
+    "This view explains one answer to one text, and {task} has others: take a classifier or a language model."
+)
+APART = "The {family} has no vector for each symbol alone, so gradients belong to none. Take --method leave-one-out."
 
 
 @register("saliency")
@@ -98,6 +103,8 @@ class Asked:
         """With the most probable output, if none is named."""
         import torch
 
+        if bundle.head is not None and not _answers_texts(bundle):
+            raise ModelError(ONE.format(task=bundle.task.name))
         ids = bundle.codec.encode(typed_texts(bundle.codec, [text])).ids.astype(np.int64)
         tokens = torch.from_numpy(ids if bundle.head is not None else ids[:-1])[None]
         with bundle.body.inference():
@@ -134,15 +141,22 @@ class Asked:
             [gradient] = torch.autograd.grad(value, [leaf])
         return gradient, float(value.detach())
 
+    def by_symbol(self) -> Tensor:
+        """The same, if each symbol has one vector: gradients of other models belong to no symbol."""
+        found = self.embeddings()
+        if found.shape[:-1] != self.tokens.shape:
+            raise ModelError(APART.format(family=self.bundle.body.family))
+        return found
+
     def gradient(self) -> tuple[np.ndarray, float, float]:
         """Gradient times input (T,): what the output would change by if it were linear."""
-        embeddings = self.embeddings()
+        embeddings = self.by_symbol()
         gradient, whole = self._gradient(embeddings)
         return _summed(gradient * embeddings), whole, self._base(embeddings)
 
     def integrated(self, points: int) -> tuple[np.ndarray, float, float]:
         """Integrated gradients (T,) from embeddings of zero, at the middles of so many parts of the way."""
-        embeddings = self.embeddings()
+        embeddings = self.by_symbol()
         _, whole = self._gradient(embeddings)
         total = embeddings.new_zeros(embeddings.shape)
         for point in range(points):
@@ -165,6 +179,11 @@ class Asked:
         """The number without any symbol: embeddings of zero."""
         with self.bundle.body.inference():
             return float(self.value(self.tokens, embeddings * 0.0))
+
+
+def _answers_texts(bundle: Bundle) -> bool:
+    """Whether its head has one answer to one text."""
+    return isinstance(bundle.task, SequenceTask) and len(bundle.codecs) == 2
 
 
 def outputs(bundle: Bundle, tokens: Tensor) -> Tensor:

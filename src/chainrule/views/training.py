@@ -49,7 +49,7 @@ class Training(Kind):
             if not rows:
                 raise ModelError(NONE.format(family=bundle.body.family))
             names = list(dict.fromkeys(key for row in rows for key in row if key != "step"))
-            steps = np.array([row["step"] for row in rows])
+            steps = np.array([_number(row["step"]) for row in rows])
             curves = {key: np.array([_number(row.get(key)) for row in rows]) for key in names}
             on_the_way = self._kept(bundle, text) if self.run and not models else []
             models.append({"name": name, "steps": steps, "curves": curves, "kept": on_the_way})
@@ -116,8 +116,11 @@ def _run(folder: Path) -> list[dict[str, Any]]:
     """What a run has written down, whole lines only."""
     try:
         found = (folder / METRICS).read_text(encoding="utf-8").splitlines()
-        return [json.loads(line) for line in found if line.endswith("}")]
-    except (OSError, ValueError) as error:
+        rows = [json.loads(line) for line in found if line.endswith("}")]
+        if not all(isinstance(row, dict) and math.isfinite(_number(row.get("step"))) for row in rows):
+            raise ValueError("a step was expected in each line")
+        return rows
+    except (OSError, ValueError, RecursionError, OverflowError) as error:
         raise ConfigError(
             f"{folder} is no folder of a run ({error}). It is called like the model: MODEL.run"
         ) from error

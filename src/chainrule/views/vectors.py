@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from chainrule.config import option
-from chainrule.errors import ConfigError
+from chainrule.errors import ConfigError, ModelError
 from chainrule.models.vectors import WordVectors
 from chainrule.use.analogy import analogy
 from chainrule.use.embed import embed_symbols
@@ -138,6 +138,8 @@ def in_contexts(bundle: Bundle, texts: Sequence[str], word: str) -> tuple[list[s
 
 def projected(vectors: np.ndarray, projection: str, seed: int) -> tuple[np.ndarray, str]:
     """Points (N, 2), and how they came about."""
+    if not np.isfinite(vectors).all():
+        raise ModelError("The vectors of this model are not finite, so there is no map of them.")
     centred = vectors.astype(float) - vectors.mean(0)
     if projection == "tsne" and len(vectors) > 3:
         return _tsne(centred, seed), "t-SNE: near points are alike; distances between groups mean nothing."

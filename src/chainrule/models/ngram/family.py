@@ -85,6 +85,7 @@ class Ngram(CountingModel):
         self, config: NgramConfig, arrays: Mapping[str, np.ndarray], notes: tuple[str, ...] = ()
     ) -> None:
         self.config = config
+        self.markov_order = config.order - 1
         self.notes = notes
         check_shapes(config.order, config.vocab_size, arrays)
         self.levels = np.ascontiguousarray(arrays["levels"])

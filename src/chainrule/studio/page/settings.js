@@ -23,7 +23,7 @@ const row = (one, input) => element("div", { class: "setting", data: { search: `
   element("label", { for: input.id }, one.name.replace(/_/g, "-")), input, element("p", { class: "help" }, one.help));
 
 function made(one, changed, files) {
-  const id = `set-${one.name}-${Math.random().toString(36).slice(2, 7)}`, on = { change: changed };
+  const id = `set-${one.name}-${Math.random().toString(36).slice(2, 7)}`, on = { input: changed };
   const usual = one.default === null ? one.chosen ? "chosen" : "–" : String(one.default);
   if (one.kind === "switch") {
     const yes = one.default ? "on" : "off";

@@ -54,7 +54,7 @@ const score = (answer, name) => figure(answer[name] ?? answer[`pseudo_${name}`])
 const offers = (title, rows) => rows.length
   ? card(element("h3", {}, title), chances(rows, (one) => one.symbol ?? one.text, (one) => one.probability)) : null;
 const beamed = (one) => one.log2prob === undefined ? null : quiet(`${figure(-one.log2prob)} bits`);
-const asking = ({ model, text, second }) => `chainrule predict ${quoted(model)} ${quoted(text)} --question ${quoted(second)}`;
+const asking = ({ model, text, second }) => `chainrule predict ${quoted(model)} --question ${quoted(second)} --passage ${quoted(text)}`;
 const many = (most) => ["k", "How many", "5", { min: 1, max: most }];
 
 export const VERBS = {
@@ -112,7 +112,8 @@ export const VERBS = {
   },
   predict: {
     label: "Predict", asks: "Text", second: "Second text, if the model reads pairs",
-    command: plain("predict"), shown: predicted,
+    command: (question) => plain("predict")(question) + (question.second ? ` --pair ${quoted(question.second)}` : ""),
+    shown: predicted,
   },
   answer: { label: "Answer", asks: "Passage", second: "Question", rows: 7, command: asking, shown: predicted },
   translate: {

@@ -3,7 +3,7 @@
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt --editable
 
-.PHONY: demo test explore check browser format reference clean
+.PHONY: demo test explore check browser format reference lectures clean
 
 demo: .venv/core
 	$(BIN)/chainrule demo
@@ -34,6 +34,9 @@ format: .venv/dev
 # The page of all settings, from the source; a test says when it is stale.
 reference: .venv/core
 	$(BIN)/python docs/reference.py
+
+lectures: .venv/core
+	$(BIN)/python docs/lectures.py
 
 clean:
 	rm -rf .venv build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -4,7 +4,7 @@
     python benchmarks/sources.py captions digits   # some of them
     python benchmarks/sources.py --seconds 60      # stop every training after so long
 
-Data are those of `chainrule example`, made anew. Each row of the table: exact matches and ROUGE-L of what is written
+Data are those of `chainrule example`, made again. Each row of the table: exact matches and ROUGE-L of what is written
 greedily for the test part, the same with every row given the source of another one, and how many nats the right source
 is worth: the mean of log p(w | x) - log p(w | x of another row). A text in somebody's style is right if its author and
 its topic are recognised.

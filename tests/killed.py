@@ -32,7 +32,7 @@ for line in sys.stdin:
 
 def killed_at_random(file: str, function: str, words: Sequence[str], kills: int, seconds: float) -> int:
     """Run a function of a test file again and again, killed up to so many times after it prints "go"; the last time it
-    ends by itself. Gives how often it was killed. All times together it is given about 0.4 of the `seconds` that it
+    ends by itself. Gives how often it was killed. All times together it is given about 0.2 of the `seconds` that it
     takes without being killed.
     """
     program = SERVER.format(module=Path(file).stem, function=function)
@@ -44,7 +44,7 @@ def killed_at_random(file: str, function: str, words: Sequence[str], kills: int,
             server.stdin.write(b"\n")
             child = int(_line(server))
             assert _line(server) == b"go\n"
-            left = None if done == kills else 0.8 * seconds / kills * float(rng.random())
+            left = None if done == kills else 0.4 * seconds / kills * float(rng.random())
             if not select.select([server.stdout], [], [], left)[0]:
                 os.kill(child, signal.SIGKILL)
             code = int(_line(server))

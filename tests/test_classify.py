@@ -17,7 +17,7 @@ from chainrule.codecs.labels import Labels, LabelsConfig
 from chainrule.errors import ChainruleError
 from chainrule.judge.classes import Classified, best_temperature
 from chainrule.models.bag.features import features, of_letters
-from chainrule.models.bag.svm import scaled
+from chainrule.models.bag.svm import Rows, scaled
 from chainrule.models.readers import Spelling
 from chainrule.tasks.classify import Classify, balanced, probabilities
 from chainrule.use.predict import part_of
@@ -62,6 +62,20 @@ def test_many_classes_are_told_apart() -> None:
     assert np.mean([one.label == str(at) for at, one in enumerate(model.predict(texts))]) > 0.95
 
 
+def test_a_bag_tells_each_of_many_labels_from_some_of_the_other_texts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked: list[int] = []
+    whole = Rows.of_texts
+    monkeypatch.setattr("chainrule.models.bag.model.VISITS", 1 << 20)
+    monkeypatch.setattr(Rows, "of_texts", lambda self, some: looked.append(len(some)) or whole(self, some))
+    texts = [f"word{at} again" for at in range(120)]
+    data = {"text": texts * 2, "label": [str(at) for at in range(120)] * 2}
+    model = cr.fit(data, valid=data, model="bag")
+    assert np.mean([one.label == str(at) for at, one in enumerate(model.predict(texts))]) > 0.95
+    assert 2 < max(looked) < 100, "own texts, and some others"
+
+
 @pytest.mark.parametrize(
     ("family", "settings"), [("majority", {}), ("cnn", CNN | {"epochs": 0.05, "batch_size": 250})]
 )
@@ -99,6 +113,7 @@ def test_a_refitted_model_keeps_the_temperature_of_its_twin() -> None:
     judged, refitted = (cr.fit(data, model="bag", refit=again) for again in (False, True))
     assert judged.head is not None and refitted.head is not None
     assert judged.head.config.temperature == refitted.head.config.temperature != 1.0
+    assert "what was calibrated (temperature, thresholds) are those of its twin" in refitted.card["notes"][-1]
 
 
 def test_figures_are_those_of_the_textbook() -> None:

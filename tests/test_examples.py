@@ -34,7 +34,7 @@ def rows(name: str) -> list[list[str]]:
 def test_an_example_is_always_the_same_small_and_ends_with_a_line_end(name: str) -> None:
     file, content = example(name)
     assert (file, content) == example(name) and file.startswith(name)
-    assert 50_000 < len(content.encode()) < 500_000 and content.endswith("\n")
+    assert 15_000 < len(content.encode()) < 2_000_000 and content.endswith("\n")
 
 
 @pytest.mark.parametrize("name", CODECS)
@@ -96,6 +96,16 @@ def test_temperatures_have_days() -> None:
     assert season(values[:4000]) == 24
     hours = values.reshape(-1, 24).mean(0)
     assert hours.argmin() in (2, 3, 4) and hours.argmax() in (14, 15, 16) and 8 < np.ptp(hours) < 12
+
+
+def test_a_letter_is_asked_for_again_after_any_number_of_digits() -> None:
+    lines = [line.split() for line in example("recall")[1].splitlines()]
+    assert all(
+        line[0] == line[-1] and line[-2] == "?" and "".join(line[1:-2]).isdigit() == (len(line) > 3)
+        for line in lines
+    )
+    assert {len(line) - 3 for line in lines} == set(range(31))
+    assert len({line[0] for line in lines}) == 8
 
 
 def test_the_text_is_sentences_without_markup() -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from chainrule import progress as module
@@ -82,3 +84,16 @@ def test_quiet_shows_nothing_and_errors_pass_through(
 def test_numbers_and_times_are_short() -> None:
     assert [short(n) for n in (0, 3.25, 950, 1234, 31e6, 2e9)] == ["0", "3.2", "950", "1.2k", "31M", "2.0G"]
     assert [clock(s) for s in (0, 7, 65, 3723)] == ["0:00", "0:07", "1:05", "1:02:03"]
+
+
+def test_a_program_that_watches_reads_lines_of_json(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CHAINRULE_PROGRESS", "json")
+    with progress("training", 4, "symbols") as step:
+        step.loss, step.nats = 1.5, float("inf")
+        step(4)
+    out, err = capsys.readouterr()
+    *_, last = [json.loads(line) for line in err.splitlines()]
+    assert out == "" and (last["progress"], last["share"], last["unit"]) == ("training", 1.0, "symbols")
+    assert (last["loss"], last["nats"]) == (1.5, None)  # JSON has no infinity

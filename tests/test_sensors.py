@@ -214,7 +214,7 @@ def test_tags_of_frames_stand_in_tables_and_in_arrays(tmp_path: Path) -> None:
 def forecaster() -> Bundle:
     data = circles(150, 1)
     own = {name: one for name, one in SMALL.items() if name != "head_dropout"}
-    return cr.fit(data, valid=circles(40, 2), model="gru", epochs=10, **own)
+    return cr.fit(data, valid=circles(40, 2), model="gru", epochs=20, **own)
 
 
 def test_the_next_frame_is_forecast_better_than_by_the_last_one(forecaster: Bundle) -> None:

@@ -80,7 +80,7 @@ def test_no_illegal_tags_are_predicted_even_by_an_untrained_model() -> None:
         {**LETTERS, "letters": "lstm", "epochs": 40},
         {"codec": "characters", "epochs": 30},
         {"codec": "subwords", "vocab": 300},
-        {"model": "gru", **SMALL},
+        {"model": "gru", **SMALL, "head_layers": 2, "head_units": 8},
         {"model": "cnn", "embedding": 16, "filters": 8, "lr": 0.03, "epochs": 30},
         {"model": "bert", "width": 16, "heads": 2, "layers": 1, "context": 12, "lr": 0.02, "epochs": 20},
         {"model": "gpt", "width": 16, "heads": 2, "layers": 1, "context": 12, "lr": 0.02, "epochs": 20},

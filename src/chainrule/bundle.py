@@ -52,6 +52,7 @@ from chainrule.use.predict import Prediction, predict, predict_each
 from chainrule.use.questions import answer
 from chainrule.use.rank import Ranking, rank
 from chainrule.use.score import DataScore, SequenceScore, TextScore
+from chainrule.use.search_tree import SearchTree, search_tree
 from chainrule.use.similar import Similar, similar
 from chainrule.use.text import prompt_ids
 from chainrule.use.translate import Translation, translate
@@ -157,14 +158,14 @@ class Bundle:
         """
         return use_score.score_each(self, source, id=id, **reading)
 
-    def rank(self, candidates: Iterable[str]) -> Ranking:
-        """The candidates with their scores, the most probable first."""
-        return rank(self, candidates)
+    def rank(self, candidates: Iterable[str], source: Any = None) -> Ranking:
+        """The candidates with their scores, the most probable first; where there is a source, given that."""
+        return rank(self, candidates, source)
 
-    def rank_file(self, source: Given, **options: Any) -> tuple[Nbest, ...]:
+    def rank_file(self, data: Given, /, **options: Any) -> tuple[Nbest, ...]:
         """The n-best lists of a table, each ranked: `rank_file("nbest.tsv", group="utterance")`."""
         config, reading = parted(options, NbestConfig)
-        return rank_file(self, source, config, **reading)
+        return rank_file(self, data, config, load, **reading)
 
     def unknown(self, text: str) -> tuple[str, ...]:
         """The symbols of a text that this model does not know."""
@@ -255,8 +256,15 @@ class Bundle:
         return evaluate_against(self, other, data, label, **reading)
 
     def translate(self, sources: Any, **options: Any) -> list[Translation]:
-        """One text for each of some sources; `options` are those of `GenerationConfig` and `LengthConfig`."""
+        """One text for each of some sources; `options` are those of `GenerationConfig` and `WriteConfig`."""
         return translate(self, [sources] if isinstance(sources, str) else sources, **options)
+
+    def search_tree(self, text: str = "", branches: int | None = None, **options: Any) -> SearchTree:
+        """All that a beam search from a prompt, or of a source, looked at: who continued whom, and who was dropped why.
+
+        `options` are those of `generate`, or of `translate`; `branches` is how many dropped ones of each are listed.
+        """
+        return search_tree(self, text, branches=branches, **options)
 
     def log_probability(self, targets: Iterable[str], sources: Iterable[Any]) -> np.ndarray:
         """Natural log p(target | source) of each pair, whatever sources are; the end of the text included."""

@@ -4,21 +4,26 @@
         for block in blocks:
             step(len(block))
 
-Whatever takes a `Progress` may be given `progress` or `no_progress`; inside `with quiet():` nothing is shown.
+Whatever takes a `Progress` may be given `progress` or `no_progress`; inside `with quiet():` nothing is shown. Programs
+that watch a command set CHAINRULE_PROGRESS=json and read lines of JSON instead.
 """
 
 from __future__ import annotations
 
+import json
+import math
+import os
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 DELAY = 2.0  # shorter jobs show nothing
 EVERY = 5.0  # between two plain lines when stderr is no terminal
+OFTEN, SHARE = 0.5, 0.005  # between two lines of JSON: so many seconds at least, so much of the time so far
 
 _quiet = False
 
@@ -37,8 +42,9 @@ class Step(Protocol):
     total: int | None
     words: str  # more to tell, such as a loss
     nats: float | None  # the loss itself: of the validation part, as soon as there is one
+    loss: float | None  # the training loss, smoothed
     skipped: int  # of the total, what was done before this process
-    limit: Limit | None  # until when it may go on, where time decides
+    limit: Limit | None  # until when it may continue, where time decides
 
     def __call__(self, count: int) -> None: ...
 
@@ -76,14 +82,14 @@ def progress(title: str, total: int | None = None, unit: str = "") -> Iterator[S
         yield meter
         return
     finished = threading.Event()
-    show = _bar if sys.stderr.isatty() else _lines
+    show = _events if for_programs() else _bar if sys.stderr.isatty() else _lines
     watcher = threading.Thread(target=show, args=(meter, finished), daemon=True)
     watcher.start()
     try:
         yield meter
         finished.set()
         watcher.join()
-        if meter.elapsed >= DELAY:
+        if meter.elapsed >= DELAY and not for_programs():
             print(meter.summary(), file=sys.stderr)
     finally:
         finished.set()
@@ -101,6 +107,7 @@ class Meter:
     done: int = 0
     words: str = ""
     nats: float | None = None
+    loss: float | None = None
     skipped: int = 0
     limit: Limit | None = None
     began: float = field(init=False)
@@ -152,6 +159,29 @@ class Meter:
         speed = f", {short(self.speed)}{' ' * bool(self.unit)}{self.unit}/s" if self.done else ""
         return f"{self.title}: done in {clock(self.elapsed)}{speed}"
 
+    def event(self) -> dict[str, Any]:
+        """The same for programs."""
+        told = {"progress": self.title, "share": self.share, "left": self.left, "elapsed": self.elapsed}
+        told |= {"speed": self.speed, "unit": self.unit, "loss": self.loss, "nats": self.nats}
+        return {name: _plain(value) for name, value in told.items()} | {"words": self.words}
+
+
+def _plain(value: Any) -> Any:
+    """A number in few digits; None for one that JSON does not have."""
+    if not isinstance(value, float):
+        return value
+    return float(f"{value:.6g}") if math.isfinite(value) else None
+
+
+def for_programs() -> bool:
+    """Whether a program watches, and lines of JSON are wanted."""
+    return os.environ.get("CHAINRULE_PROGRESS") == "json"
+
+
+def tell(event: Any) -> None:
+    """A line of JSON for a program that watches."""
+    print(json.dumps(event), file=sys.stderr, flush=True)
+
 
 def short(number: float) -> str:
     """A number in few characters: `950`, `1.2k`, `31M`."""
@@ -166,6 +196,13 @@ def clock(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def _events(meter: Meter, finished: threading.Event) -> None:
+    """Lines of JSON: often at first, in a long job seldom, and the last one when it has ended."""
+    while not finished.wait(max(OFTEN, SHARE * meter.elapsed)):
+        tell(meter.event())
+    tell(meter.event())
 
 
 def _lines(meter: Meter, finished: threading.Event) -> None:

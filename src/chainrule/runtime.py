@@ -82,6 +82,33 @@ def _pool(workers: int, process: int) -> ThreadPoolExecutor:
 WORKER = "chainrule-worker"
 
 
+TURN = 1024  # symbols of a step where turns are taken
+_turns = threading.local()
+
+
+@contextmanager
+def taking_turns(turn: Callable[[], None]) -> Iterator[None]:
+    """A stretch in which this thread calls `turn` before every step of a model, so that others come in between."""
+    before = getattr(_turns, "turn", None)
+    _turns.turn = turn
+    try:
+        yield
+    finally:
+        _turns.turn = before
+
+
+def side_by_side(rows: int, symbols: int) -> int:
+    """How many rows of so many symbols one step reads: fewer where others wait for their turn."""
+    return rows if getattr(_turns, "turn", None) is None else max(1, min(rows, TURN // max(1, symbols)))
+
+
+def step_begins() -> None:
+    """A step of a model is about to begin: whoever takes turns with it may do something first."""
+    turn = getattr(_turns, "turn", None)
+    if turn is not None:
+        turn()
+
+
 def versions() -> dict[str, str]:
     """What this runs on, for the record; nothing is imported to find out."""
     from importlib.metadata import PackageNotFoundError, version

@@ -347,7 +347,7 @@ def test_the_demo_shows_what_models_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kept = ["unigram", "3-gram"]
-    monkeypatch.setattr("chainrule.choose.plan.ladders", lambda codecs, wanted, task: ladders(codecs, kept))
+    monkeypatch.setattr("chainrule.choose.plan.ladders", lambda codecs, *_: ladders(codecs, kept))
     words = ["demo", "--budget", "10s", "-o", str(tmp_path / "demo")]
     for _ in range(2):  # the second time nothing is left to do
         assert main(words) == 0

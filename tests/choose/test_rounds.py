@@ -40,7 +40,15 @@ def test_rounds_take_less_than_the_time_and_get_smaller_and_longer(
 
 @pytest.mark.parametrize(
     ("seconds", "starters", "counts"),
-    [(20.0, 1, []), (70.0, 2, [2]), (165.0, 5, [5]), (280.0, 5, [5, 2]), (1160.0, 5, [5, 2])],
+    [
+        (-3.0, 0, []),
+        (1.0, 0, []),
+        (20.0, 1, []),
+        (70.0, 2, [2]),
+        (165.0, 5, [5]),
+        (280.0, 5, [5, 2]),
+        (1160.0, 5, [5, 2]),
+    ],
 )
 def test_fewer_families_start_where_there_is_little_time(
     seconds: float, starters: int, counts: list[int]

@@ -134,7 +134,7 @@ def test_keywords_of_other_tools_are_understood_in_python_too(book: Path) -> Non
         (["--mask-prob", "0.1"], "--mask-prob is a setting of the model bert. Add --model bert"),
         (
             ["--model", "lstm", "--heads", "2"],
-            "--heads is a setting of the models bert, gpt and transformer. Choose one with --model",
+            "--heads is a setting of the models bert, gpt, seq2seq and transformer. Choose one with --model",
         ),
         (["--model", "lsmt"], "Did you mean 'lstm'?"),
         (["--model", "5-gram"], "--model ngram --order 5"),

@@ -33,6 +33,10 @@ def test_a_column_of_labels_is_classified_as_scripts_expect(chainrule: Chainrule
     found = chainrule("predict", tmp_path / "stars", "--file", blank, "--column", "text", "--json").out
     rows = [json.loads(line) for line in found.splitlines()]
     assert [(row["row"], row["label"]) for row in rows] == [(1, "no\nway"), (2, None), (3, "yes, sir")]
+    lines = chainrule("predict", tmp_path / "stars", "--file", blank, "--column", "text").out.splitlines()
+    assert [line.split("\t")[1] for line in lines] == ["no\\nway", "", "yes, sir"]
+    people = chainrule("evaluate", tmp_path / "stars", data).out
+    assert "no\\nway" in people and "way\n" not in people.replace("\\nway", "") and " -0 " not in people
     judged = json.loads(chainrule("evaluate", tmp_path / "stars", data, "--json").out)
     assert judged["accuracy"] == 1.0 and judged["examples"] == len(ROWS) * 20
     assert {"macro_f1", "log_loss", "confusion", "per_class", "intervals"} <= set(judged)

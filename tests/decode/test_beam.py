@@ -17,27 +17,11 @@ from chainrule.decode.config import Constraints, GenerationConfig
 from chainrule.errors import ConfigError
 from chainrule.models.base import ModelConfig
 from chainrule.symbols import BOS, EOS, UNK
-from decoding import beam, greedy, searched
+from decoding import beam, everything, greedy, searched, total
 from tiny import Table, TinyAttention
 from tiny.table import RAIN, SNOW, SUN
 
 tables = some.integers(0, 10_000).map(lambda seed: Table.random(np.random.default_rng(seed)))
-
-
-def total(model: Table, prompt: list[int], ids: tuple[int, ...]) -> float:
-    """Log-probability by hand."""
-    path = [prompt[-1], *ids]
-    chances = [model.chances[last, id] for last, id in itertools.pairwise(path)]
-    return sum(math.log(chance) if chance else -math.inf for chance in chances)
-
-
-def everything(model: Table, prompt: list[int], length: int) -> dict[tuple[int, ...], float]:
-    """Every possible continuation with its log-probability."""
-    going = (UNK, 5, 6, 7)
-    ways = [(*way, EOS) for size in range(length) for way in itertools.product(going, repeat=size)]
-    ways += itertools.product(going, repeat=length)
-    chances = {way: total(model, prompt, way) for way in ways}
-    return {way: chance for way, chance in chances.items() if chance > -math.inf}
 
 
 @settings(max_examples=25, deadline=None)

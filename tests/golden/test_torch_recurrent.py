@@ -144,6 +144,18 @@ def coupled_step(cell: Cell, x: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, .
     return o.sigmoid() * c.tanh(), c
 
 
+def additive_step(cell: Cell, x: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, ...]:
+    [(w, u, b)] = blocks(cell)
+    c = c + (x @ w.T + h @ u.T + b).tanh()
+    return c.tanh(), c
+
+
+def no_output_step(cell: Cell, x: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, ...]:
+    i, f, g = (x @ w.T + h @ u.T + b for w, u, b in blocks(cell))
+    c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+    return c.tanh(), c
+
+
 def lecture_step(cell: Cell, x: Tensor, h: Tensor) -> tuple[Tensor, ...]:
     (wr, ur, br), (wz, uz, bz), (w, u, b) = blocks(cell)
     r = (x @ wr.T + h @ ur.T + br).sigmoid()
@@ -172,10 +184,12 @@ def normed_step(cell: Cell, x: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, ..
         (partial(cells.RnnCell, activation="sigmoid"), sigmoid_step),
         (cells.LstmCell, lstm_step),
         (cells.CoupledLstmCell, coupled_step),
+        (cells.AdditiveCell, additive_step),
+        (cells.NoOutputCell, no_output_step),
         (cells.GruBeforeCell, lecture_step),
         (partial(cells.LstmCell, norm=True), normed_step),
     ],
-    ids=["sigmoid", "lstm", "coupled", "lecture", "layer-norm"],
+    ids=["sigmoid", "lstm", "coupled", "additive", "no-output", "lecture", "layer-norm"],
 )
 def test_one_chunk_has_the_gradients_of_the_unrolled_recurrence(cell: partial, step: object) -> None:
     torch.manual_seed(0)

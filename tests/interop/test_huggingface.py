@@ -224,7 +224,11 @@ def damaged(folder: Path, name: str, content: str | None) -> None:
         ("config.json", None, "has no config.json"),
         ("config.json", "{", "config.json is damaged: it is not JSON"),
         ("config.json", "[]", "should hold a JSON object, not list"),
-        ("config.json", '{"model_type": "llama"}', "model_type is 'llama'; gpt2 and bert can be imported"),
+        (
+            "config.json",
+            '{"model_type": "llama"}',
+            "model_type is 'llama'; gpt2, bert, marian, pegasus can be imported",
+        ),
         ("model.safetensors", None, "has no model.safetensors"),
         ("model.safetensors", "{}", "not a sound safetensors file"),
         ("tokenizer.json", None, "has no tokenizer"),
@@ -252,8 +256,8 @@ def test_a_broken_folder_is_explained(name: str, content: str | None, message: s
         ("gpt2", {"vocab_size": 200}, "ids up to 279, and the table of the model has 200 rows"),
         (
             "gpt2",
-            {"activation_function": "silu"},
-            "activation_function is 'silu', and chainrule has gelu_new",
+            {"activation_function": "mish"},
+            "activation_function is 'mish', and chainrule has gelu_new",
         ),
         ("gpt2", {"activation_function": 1}, "should be a word"),
         ("gpt2", {"layer_norm_epsilon": "small"}, "should be a number"),
@@ -362,3 +366,12 @@ def test_a_vocabulary_without_what_it_needs_is_explained(tmp_path: Path) -> None
         edited(folder, vocab_size=size)
         with pytest.raises(BundleError):
             import_hf(folder)
+
+
+def test_a_chat_template_comes_with_a_model(tmp_path: Path) -> None:
+    folder = gpt2(tmp_path)
+    assert "chat_template" not in import_hf(folder).card
+    edited(folder, "tokenizer_config.json", chat_template="{{ messages }}")
+    assert import_hf(folder).card["chat_template"] == "{{ messages }}"
+    (folder / "chat_template.jinja").write_text("{{ newer }}")
+    assert import_hf(folder).card["chat_template"] == "{{ newer }}"

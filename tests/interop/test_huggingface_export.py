@@ -180,7 +180,11 @@ def test_what_their_formats_cannot_say_is_refused(tmp_path: Path) -> None:
     last = Gpt.seeded(replace(gpt.model.config, norm="post"), 0)
     simple = trained("words", "gpt", split="simple")
     for bundle, error, message in (
-        (fitted(), ModelError, "gpt and bert go to Hugging Face, and this model is of the family 'ngram'"),
+        (
+            fitted(),
+            ModelError,
+            "gpt, bert, transformer go to Hugging Face, and this model is of the family 'ngram'",
+        ),
         (replace(gpt, body=rotary), ModelError, "--positions learned"),
         (replace(gpt, body=last), ModelError, "--norm pre"),
         (simple, CodecError, "--split space"),

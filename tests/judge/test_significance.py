@@ -1,4 +1,4 @@
-"""Paired tests of two systems: the p-values are those of sacrebleu, and luck is told from skill."""
+"""Paired tests of two systems: the p-values are those of sacrebleu, and chance is told from skill."""
 
 from __future__ import annotations
 

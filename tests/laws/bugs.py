@@ -16,10 +16,11 @@ from chainrule.decode import beam as beam_module
 from chainrule.decode import cursor as cursor_module
 from chainrule.decode import draft as draft_module
 from chainrule.decode import sample as sample_module
-from chainrule.decode.beam import SearchResult, search
+from chainrule.decode.beam import search
 from chainrule.decode.config import Constraints
 from chainrule.decode.cursor import Cursor, advance
 from chainrule.decode.draft import drafted
+from chainrule.decode.hypotheses import SearchResult
 from chainrule.decode.sample import RowGenerators, Steps, sample
 from chainrule.judge.score import Score, score_ids
 from chainrule.models.base import LanguageModel

@@ -341,7 +341,8 @@ def applies(law: Law, case: Case) -> bool:
     """Whether a law is about models of this kind."""
     model = case.make()
     if law is law_13_one_tiny_batch_can_be_learnt and (
-        model.learner is None or model.family in ("cache", "ibm1")  # remembers only; knows words, no order
+        model.learner is None
+        or model.family in ("cache", "ibm1", "copy")  # remember only; know words, no order
     ):
         return False
     return model.reads == "left" or law.__name__[4:6] in BOTH_WAYS

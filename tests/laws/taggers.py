@@ -20,7 +20,7 @@ RECURRENT = SMALL | {"embedding": 16, "dropout": 0.0, "letters": "none"}
 TOWER = SMALL | {"heads": 2, "layers": 1, "context": 12, "dropout": 0.0}
 SETTINGS: dict[str, dict[str, Any]] = {
     "most-frequent-tag": {},
-    "cnn": {"epochs": 20, "embedding": 16, "filters": 8, "lr": 0.03},
+    "cnn": {"epochs": 20, "embedding": 16, "filters": 8, "lr": 0.03, "head_layers": 1, "head_units": 8},
     "lstm": RECURRENT | {"crf": True},
     "bert": TOWER,
 }

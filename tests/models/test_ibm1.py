@@ -68,16 +68,16 @@ def test_words_are_told_apart_by_where_else_they_stand() -> None:
 
 
 def test_a_target_is_as_probable_as_the_definition_says() -> None:
-    """(1 - smoothing) / (S + 1) · sum over NULL and source of t, and the chance to go on or to end."""
+    """(1 - smoothing) / (S + 1) · sum over NULL and source of t, and the chance to continue or to end."""
     model = Ibm1.learn(settings(diagonal=0.0, smoothing=0.1), parallel(ENGLISH, GERMAN))
     source, target = torch.tensor([[THE, BOOK, PAD, EOS]]), [BUCH, DAS]
     tokens, wanted = torch.tensor([[BOS, *target]]), torch.tensor([[*target, EOS]])
     found, _ = model.score(tokens, wanted, model.start(1, source))
     for at, word in enumerate(target):
         chance = sum(float(model.lexicon(np.array(x), np.array(word))) for x in (NULL, THE, BOOK)) / 3
-        goes_on, _ = model.ends(np.array([[THE, BOOK]]), np.array([[at]]))[0, 0]
+        continuing, _ = model.ends(np.array([[THE, BOOK]]), np.array([[at]]))[0, 0]
         assert float(found[0, at]) == pytest.approx(
-            np.log(0.9 * chance + 0.1 * model.unigram[word]) + goes_on
+            np.log(0.9 * chance + 0.1 * model.unigram[word]) + continuing
         )
 
 

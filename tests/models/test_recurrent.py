@@ -29,6 +29,10 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "rnn-relu-identity": ("rnn", {"activation": "relu", "init": "identity"}),
     "rnn-sigmoid-norm": ("rnn", {"activation": "sigmoid", "layer_norm": True}),
     "lstm-coupled": ("lstm", {"gates": "coupled"}),
+    "lstm-additive": ("lstm", {"gates": "additive"}),
+    "lstm-no-output": ("lstm", {"gates": "no-output", "initial_state": "learned"}),
+    "rnn-learned": ("rnn", {"initial_state": "learned"}),
+    "gru-learned": ("gru", {"initial_state": "learned", "layers": 1}),
     "lstm-norm": ("lstm", {"layer_norm": True, "layers": 1}),
     "lstm-narrow-tied": ("lstm", {"embedding": 5, "tied": "yes"}),
     "lstm-narrow": ("lstm", {"embedding": 5}),
@@ -196,3 +200,15 @@ def test_costs_are_forecast_and_grow_with_the_data(name: str) -> None:
     few, some, many = (next(iter(one.values())) for one in found)
     assert few.seconds < some.seconds / 2 and some.seconds <= 1.01 * many.seconds
     assert few.memory < some.memory < many.memory
+
+
+@pytest.mark.parametrize(("name", "since"), [("lstm", "initial_state"), ("gpt", "attention")])
+def test_a_folder_from_before_a_setting_loads_as_it_was(name: str, since: str) -> None:
+    kind = family(name)
+    model = kind.tiny()
+    values = {key: value for key, value in model.config.values().items() if key not in (since, "head_width")}
+    again = kind.from_arrays(kind.Config.from_values(values), model.arrays())
+    assert again.config == model.config
+    assert {key: value.tolist() for key, value in again.arrays().items()} == {
+        key: value.tolist() for key, value in model.arrays().items()
+    }

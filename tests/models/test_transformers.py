@@ -14,6 +14,8 @@ from chainrule.models.gpt import Gpt, GptConfig
 from chainrule.nn.tap import listening
 from chainrule.symbols import BOS, EOS, MASK, PAD
 from chainrule.tasks.masked import FOLLOWS, Masked
+from laws.case import Case, teach
+from laws.laws import LAWS, Law
 from losses import loss
 
 ROW = torch.tensor([[BOS, 5, 6, 7, 8, 5]])
@@ -60,6 +62,51 @@ def test_places_matter(positions: str) -> None:
         one, _ = model.read(torch.tensor([[BOS, 5, 6, 7]]), model.start(1))
         other, _ = model.read(torch.tensor([[BOS, 6, 5, 7]]), model.start(1))
     assert not torch.allclose(one[0, -1], other[0, -1], atol=1e-3)
+
+
+ROAD: dict[str, dict[str, Any]] = {
+    "plain": {"attention": "plain"},
+    "bilinear": {"attention": "bilinear", "positions": "learned"},
+    "low-rank": {"attention": "low-rank", "head_width": 3, "positions": "sinusoidal", "norm": "post"},
+    "low-rank-rotary": {"attention": "low-rank", "head_width": 2},
+}
+
+
+QUICK = [law for law in LAWS if law.__name__[4:6] in {"01", "03", "04", "06", "07", "12", "14"}]
+
+
+@pytest.mark.parametrize("law", QUICK, ids=lambda law: law.__name__)
+@pytest.mark.parametrize("variant", ROAD)
+def test_every_step_of_the_road_keeps_the_laws(variant: str, law: Law) -> None:
+    config = GptConfig(vocab_size=9, layers=2, width=8, heads=2, context=12, **ROAD[variant])
+    law(Case(variant, lambda: Gpt.seeded(config, 0), teach))
+
+
+@pytest.mark.parametrize("variant", ROAD)
+def test_steps_of_the_road_are_what_their_formulas_say(variant: str) -> None:
+    """softmax(X M X' / sqrt(d)) X of the first layer, written out in NumPy, masked."""
+    model = gpt(
+        **ROAD[variant], **({"positions": "learned"} if "rotary" in variant or variant == "plain" else {})
+    )
+    layer = model.blocks.all[0].attention
+    with model.inference(), listening(model) as heard:
+        model.read(ROW, model.start(1))
+    x = heard["embeddings"][0][0]
+    x = (model.blocks.all[0].attention_norm(x) if model.config.norm == "pre" else x).detach().double().numpy()
+    matrices = [one.weight.detach().double().numpy() for one in layer.linears]
+    between = {0: lambda: np.eye(8), 1: lambda: matrices[0].T, 2: lambda: matrices[0].T @ matrices[1]}[
+        len(matrices)
+    ]()
+    size = {0: 8, 1: 8, 2: len(matrices[-1]) if matrices else 0}[len(matrices)]
+    logits = np.where(np.tri(6), x @ between @ x.T / np.sqrt(size), -np.inf)
+    weights = np.exp(logits - logits.max(1, keepdims=True))
+    wanted = weights / weights.sum(1, keepdims=True)
+    np.testing.assert_allclose(heard["blocks.0.attention.weights"][0][0, 0].numpy(), wanted, atol=1e-5)
+
+
+def test_a_head_width_is_for_low_rank_only() -> None:
+    with pytest.raises(ConfigError, match="low-rank"):
+        Gpt(GptConfig(vocab_size=9, width=8, heads=2, head_width=4))
 
 
 def test_attention_can_be_looked_at_in_every_layer() -> None:

@@ -170,8 +170,8 @@ def test_self_attention_is_attention_to_what_the_queries_come_from() -> None:
 @pytest.mark.parametrize("parts", [(7,), (1,) * 7, (3, 4), (2, 1, 4)])
 def test_reading_in_parts_equals_reading_at_once(parts: tuple[int, ...]) -> None:
     ours, _ = block(True)
-    whole, _ = ours(vectors(), ours.attention.start(B), AttentionMask(causal=True))
-    cache, found = ours.attention.start(B), []
+    whole, _ = ours(vectors(), ours.start(B), AttentionMask(causal=True))
+    cache, found = ours.start(B), []
     for part in vectors().split(parts, 1):
         hidden, cache = ours(part, cache, causal_mask(None, cache.length, part.shape[1]))
         found.append(hidden)

@@ -24,11 +24,15 @@ KINDS: dict[str, Callable[[int, int], Cell]] = {
     "sigmoid": partial(cells.RnnCell, activation="sigmoid"),
     "lstm": cells.LstmCell,
     "coupled": cells.CoupledLstmCell,
+    "additive": cells.AdditiveCell,
+    "no-output": cells.NoOutputCell,
     "before": cells.GruBeforeCell,
     "after": cells.GruAfterCell,
     "rnn-norm": partial(cells.RnnCell, norm=True),
     "lstm-norm": partial(cells.LstmCell, norm=True),
     "coupled-norm": partial(cells.CoupledLstmCell, norm=True),
+    "additive-norm": partial(cells.AdditiveCell, norm=True),
+    "no-output-norm": partial(cells.NoOutputCell, norm=True),
     "before-norm": partial(cells.GruBeforeCell, norm=True),
     "after-norm": partial(cells.GruAfterCell, norm=True),
 }
@@ -179,7 +183,7 @@ def test_a_forget_gate_begins_open() -> None:
     assert (cells.CoupledLstmCell(INPUTS, D).bias.view(3, D)[0] == -1.0).all()
 
 
-@pytest.mark.parametrize("kind", ["rnn", "lstm", "after", "coupled"])
+@pytest.mark.parametrize("kind", ["rnn", "lstm", "after", "coupled", "additive", "no-output"])
 @pytest.mark.parametrize("lengths", [None, torch.tensor([4, T, 0])], ids=["whole", "padded"])
 def test_bf16_layers_teach_nearly_the_same_and_answer_the_same(kind: str, lengths: Tensor | None) -> None:
     torch.manual_seed(0)
@@ -199,7 +203,7 @@ def test_bf16_layers_teach_nearly_the_same_and_answer_the_same(kind: str, length
     assert torch.equal(*alike)
 
 
-@pytest.mark.parametrize("kind", ["rnn", "lstm", "after", "coupled"])
+@pytest.mark.parametrize("kind", ["rnn", "lstm", "after", "coupled", "additive", "no-output"])
 def test_bf16_layers_can_learn_from_one_step(kind: str) -> None:
     torch.manual_seed(0)
     one = OneWay(KINDS[kind](INPUTS, D), bf16=True)

@@ -38,7 +38,7 @@ def test_steps_of_a_cell_have_the_same_gradients(kind: type[Cell]) -> None:
     torch.testing.assert_close(gradients(StepMatrix(cell.hidden_weight)), gradients(cell.hidden_weight))
 
 
-def test_steps_of_another_batch_begin_anew() -> None:
+def test_steps_of_another_batch_begin_from_scratch() -> None:
     layer, rows = Linear(D, D).double(), given(B, D)
     for _ in range(2):
         layer.weight.grad = None

@@ -204,6 +204,22 @@ def test_a_click_that_cannot_be_kept_is_told(tmp_path: Path, capsys: pytest.Capt
     assert "Traceback" not in capsys.readouterr().err
 
 
+def test_a_browser_that_is_gone_before_it_was_answered_makes_no_noise(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with served(tmp_path / "r.jsonl") as server:
+        for error, told in (
+            (BrokenPipeError(), False),
+            (ConnectionResetError(), False),
+            (ValueError(), True),
+        ):
+            try:
+                raise error
+            except (OSError, ValueError):
+                server.handle_error(None, ("127.0.0.1", 1))
+            assert bool(capsys.readouterr().err) is told
+
+
 def test_only_this_page_is_answered(tmp_path: Path) -> None:
     with served(tmp_path / "r.jsonl") as server:
         good = {"rater": "ann", "pair": 1, "choice": "left"}

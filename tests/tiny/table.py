@@ -36,6 +36,8 @@ class Last(State):
 class Table(CountingModel):
     """p(next | last) looked up in a table."""
 
+    markov_order = 1
+
     def __init__(self, config: ModelConfig, chances: np.ndarray) -> None:
         self.config = config
         self.chances = np.asarray(chances, np.float64)  # (V, V)

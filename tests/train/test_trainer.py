@@ -41,12 +41,17 @@ def corpus(rows: int = 40, seed: int = 0) -> Corpus:
 
 
 def trainer(
-    folder: Path | None = None, stateful: bool = True, smoothing: float = 0.0, **options: Any
+    folder: Path | None = None,
+    stateful: bool = True,
+    smoothing: float = 0.0,
+    settings: dict[str, Any] | None = None,
+    **options: Any,
 ) -> Trainer:
     torch.set_num_threads(1)
     data = corpus()
     config = TrainConfig(**{"epochs": 4, "lr": 0.02, **options})
-    model = Lstm.seeded(LstmConfig(vocab_size=ALPHABET, width=8, layers=2, dropout=0.2), 1)
+    model_config = LstmConfig(vocab_size=ALPHABET, width=8, layers=2, dropout=0.2, **settings or {})
+    model = Lstm.seeded(model_config, 1)
     batches = next_batches(data, 4, 8, stateful, 1)
     return made(model, batches, corpus(10, 1), config, folder, task=Next(label_smoothing=smoothing))
 
@@ -57,9 +62,12 @@ def weights(run: Trainer) -> np.ndarray:
 
 @pytest.mark.parametrize("stateful", [True, False])
 def test_what_can_be_learnt_is_learnt(stateful: bool) -> None:
-    run = trainer(stateful=stateful, epochs=30)
+    torch.set_num_threads(1)
+    model = Lstm.seeded(LstmConfig(vocab_size=ALPHABET, width=16, dropout=0.1), 1)
+    config = TrainConfig(epochs=30, lr=0.02)
+    run = made(model, next_batches(corpus(), 4, 8, stateful, 1), corpus(10, 1), config, None, task=Next())
     run.run()
-    assert run.at.best < 1.25 < np.log(5)
+    assert run.at.best < 0.85 < np.log(5)  # twelve runs of other seeds end between 0.65 and 0.75
 
 
 @pytest.mark.parametrize("stateful", [True, False])
@@ -67,11 +75,12 @@ def test_what_can_be_learnt_is_learnt(stateful: bool) -> None:
 def test_stopped_and_resumed_equals_uninterrupted_to_the_bit(
     tmp_path: Path, stateful: bool, average: bool
 ) -> None:
-    whole = trainer(tmp_path / "whole", stateful, average=average)
+    settings = {"gates": "coupled", "initial_state": "learned"} if average else {}
+    whole = trainer(tmp_path / "whole", stateful, settings=settings, average=average)
     whole.run()
     left = 0
     for _ in range(50):
-        part = trainer(tmp_path / "part", stateful, average=average)
+        part = trainer(tmp_path / "part", stateful, settings=settings, average=average)
         part.restore()
         steps = iter([False] * 7 + [True])
         part.stopping = lambda steps=steps: next(steps)  # type: ignore[misc]

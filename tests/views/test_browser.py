@@ -47,6 +47,30 @@ def test_next_shows_pythons_numbers_and_narrows_them(browser: Any, tmp_path: Pat
     assert page.locator(".bars .row.out").count() == 3
 
 
+def test_a_click_on_a_symbol_continues_with_it(browser: Any, tmp_path: Path) -> None:
+    page = visit(browser, tmp_path, cr.look(fitted(), "what is", view="next")).page
+    page.locator(".bars button.row").filter(has_text="the").first.click()
+    after = fitted().next("what is the", 1).symbols[0]
+    first = page.locator(".bars .row").first
+    assert first.locator(".name").inner_text() == after.token
+    assert float(first.locator(".value").inner_text().rstrip(" %")) == pytest.approx(
+        100 * after.probability, abs=0.006
+    )
+    assert page.locator(".trail").inner_text().startswith("then the")
+    page.locator(".trail button").click()
+    assert page.locator(".trail").inner_text() == ""
+
+
+def test_a_click_on_a_symbol_hides_it(browser: Any, tmp_path: Path) -> None:
+    view = cr.look(small("bert", layers=1, width=8, heads=2, context=32), TEXT, view="masked", best=3)
+    page = visit(browser, tmp_path, view).page
+    page.locator(".symbol").nth(2).click()
+    assert page.locator(".symbol").all_inner_texts() == ["what", "is", "[MASK]", "weather"]
+    shown = page.locator(".bars .row .value").all_inner_texts()
+    wanted = (100 * view["models"][0]["probabilities"][2]).tolist()
+    assert [float(one.rstrip(" %")) for one in shown] == pytest.approx(wanted, abs=0.006)
+
+
 def test_surprise_tells_a_symbol_that_one_steps_to(browser: Any, tmp_path: Path) -> None:
     view = cr.look([fitted(), fitted(order=1)], TEXT)
     page = visit(browser, tmp_path, view).page
@@ -91,6 +115,12 @@ VIEWS = {
     "gradient": (lambda: cr.look(small("lstm", layers=1, width=4), TEXT, view="gradient"), "polyline"),
     "layers": (lambda: cr.look(gpt(), TEXT, view="layers"), ".lens td"),
     "saliency": (lambda: cr.look(gpt(), TEXT, view="saliency", contrast="time"), ".symbol"),
+    "recall": (
+        lambda: cr.look(
+            [fitted(), fitted(order=1)], view="recall", corpus=str(Path(__file__).parent / "recall.txt")
+        ),
+        "polyline",
+    ),
     "cells": (lambda: cr.look(small("gru", layers=2, width=4), TEXT, view="cells"), "polyline"),
     "vectors": (lambda: cr.look(gpt(), f"{TEXT} | the time | it is fine", view="vectors"), "circle"),
 }

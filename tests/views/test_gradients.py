@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -70,6 +71,43 @@ def test_a_step_moves_the_loss_no_further_than_its_bound() -> None:
         step = model["step"]
         assert 0 < step["moved"] <= step["bound"] * 1.001
         assert step["after"] < step["before"]
+
+
+def test_every_kind_of_cell_stands_in_one_picture() -> None:
+    view = cr.look(small("lstm", layers=1, width=8), TEXT, view="gradient", untrained=False, families=True)
+    names = [model["name"] for model in view["models"]]
+    assert [name.split(", before")[0] for name in names[1:]] == [
+        "rnn, tanh",
+        "rnn, relu",
+        "rnn, relu from the identity",
+        "gru",
+        "lstm",
+    ]
+    identity = view["models"][3]
+    assert identity["radius"]["layer 1"] == pytest.approx(1.0)
+    derived = view["models"][1]["derivative"][0]
+    assert len(derived) == len(identity["norms"]["hidden 1"]) and (derived <= 1).all()
+
+
+def test_clipping_is_told_by_its_threshold_and_what_it_leaves() -> None:
+    lm = small("gru", layers=1, width=8)
+    [free] = cr.look(lm, TEXT, view="gradient", untrained=False)["models"]
+    norm = free["step"]["norm"]
+    view = cr.look(lm, TEXT, view="gradient", untrained=False, clip_norm=norm / 4)
+    [held] = view["models"]
+    assert (free["step"]["share"], held["step"]["share"]) == (1.0, pytest.approx(0.25))
+    assert any("shortens a step to 25.0%" in note for note in view.notes)
+
+
+def test_before_training_a_curve_is_dashed_in_the_same_colour(tmp_path: Path) -> None:
+    view = cr.look(small("rnn", layers=1, width=8), TEXT, view="gradient")
+    view.save(tmp_path / "a.svg")
+    view.save(tmp_path / "a.png")
+    strokes = re.findall(
+        r'stroke="(#\w+)" stroke-width="2"( stroke-dasharray)?', (tmp_path / "a.svg").read_text()
+    )
+    assert [bool(dashed) for _, dashed in strokes] == [False, True]
+    assert strokes[0][0] == strokes[1][0]
 
 
 def test_a_family_without_recurrence_says_which_have_one() -> None:

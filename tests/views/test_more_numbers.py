@@ -116,6 +116,7 @@ def test_the_shares_of_layers_are_the_softmax_of_their_weights() -> None:
         elmo.body.mix.weights.copy_(torch.tensor([0.0, 1.0, 2.0]))  # type: ignore[attr-defined]
     [model] = cr.look(elmo, view="mixing")["models"]
     np.testing.assert_allclose(model["shares"], torch.tensor([0.0, 1.0, 2.0]).softmax(0).numpy(), rtol=1e-6)
+    assert len(cr.look(elmo, view="mixing")["models"][0]["steps"]) == 0
     with pytest.raises(cr.ChainruleError, match="--from ELMO"):
         cr.look(gpt(), view="mixing")
 
@@ -137,3 +138,58 @@ def test_the_curves_of_training_are_the_history_and_those_of_a_run(tmp_path: Pat
         cr.look(fitted(), view="training")
     with pytest.raises(cr.ChainruleError, match="no folder of a run"):
         cr.look(lm, view="training", run=str(tmp_path / "none"))
+
+
+def test_recall_is_the_mean_probability_of_the_last_symbol_at_each_distance(tmp_path: Path) -> None:
+    rows = [
+        "the is is the",
+        "what the what",
+        "time is the time",
+        "is it it is fine",
+    ]  # the last one asks nothing
+    (tmp_path / "rows.txt").write_text("\n".join(rows))
+    one, other = fitted(order=3), fitted(order=1)
+    view = cr.look([one, other], view="recall", corpus=str(tmp_path / "rows.txt"))
+    assert view["distances"].tolist() == [2, 3]
+    assert view["counts"].tolist() == [1, 2]
+    for model, lm in enumerate((one, other)):
+        found = {row: 2 ** -lm.score(row).tokens[-2].bits for row in rows[:3]}
+        wanted = [found[rows[1]], (found[rows[0]] + found[rows[2]]) / 2]
+        np.testing.assert_allclose(view["probabilities"][model], wanted, rtol=1e-4)
+    assert view["chance"] == pytest.approx(1 / 3)
+    with pytest.raises(cr.ChainruleError, match="--corpus"):
+        cr.look(one, view="recall")
+    with pytest.raises(cr.ChainruleError, match="reads both ways"):
+        cr.look(small("bert", width=8, heads=2), view="recall", corpus=str(tmp_path / "rows.txt"))
+
+
+def test_a_run_that_keeps_models_shows_what_each_would_say(tmp_path: Path) -> None:
+    path = tmp_path / "text.txt"
+    path.write_text("\n".join(LINES * 8))
+    lm = cr.fit(str(path), model="gru", width=8, tokens=3_000, run=str(tmp_path / "run"), keep=4)
+    [model] = cr.look(lm, "what is", view="training", run=str(tmp_path / "run"), length=5, best=3)["models"]
+    steps = [one["step"] for one in model["kept"]]
+    assert 2 <= len(steps) <= 4 and steps == sorted(steps) and steps[-1] == lm.history[-1]["step"]
+    firsts, lasts = model["kept"][0]["probabilities"], model["kept"][-1]["probabilities"]
+    assert not np.allclose(firsts, lasts)
+    assert {"lr", "gradient norm", "clipped"} <= set(model["curves"])
+    assert (model["curves"]["gradient norm"] > 0).any()
+    assert "what it" not in str(cr.look(lm, view="training"))
+    other = small("gru", layers=1, width=4)
+    other.card["history"] = lm.card["history"]
+    with pytest.raises(cr.ChainruleError, match="no weights of this gru"):
+        cr.look(other, "what", view="training", run=str(tmp_path / "run"))
+
+
+def test_a_task_notes_how_much_it_uses_of_each_layer_while_it_learns(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(CSV)
+    sizes = {"width": 8, "letter_embedding": 4, "word_length": 8, "layers": 1}
+    lm = cr.fit(str(path), task="classify", label="label", model="elmo", epochs=3, **sizes)
+    view = cr.look(lm, view="mixing")
+    [model] = view["models"]
+    assert model["over"].shape == (len(model["steps"]), 2) and len(model["steps"]) > 1
+    np.testing.assert_allclose(model["over"].sum(1), 1.0, rtol=1e-5)
+    assert not np.allclose(model["over"][0], model["over"][-1])
+    view.save(tmp_path / "a.svg")
+    assert (tmp_path / "a.svg").read_text().count("<polyline") >= 2

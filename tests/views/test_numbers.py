@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
 import chainrule as cr
-from fitted import fitted
+from fitted import LINES, fitted
 from views.seen import gpt, small
 
 TEXT = "what is the weather"
@@ -24,6 +25,19 @@ def test_next_is_the_softmax_of_the_last_symbol() -> None:
         wanted = lm.model.logits(hidden)[0, -1].softmax(-1).sort(descending=True).values[:4]
     np.testing.assert_allclose(view["probabilities"][0], wanted.numpy(), rtol=1e-5)
     assert view["others"][0] == pytest.approx(1 - float(wanted.sum()), abs=1e-5)
+
+
+def test_what_follows_a_symbol_is_what_follows_the_text_with_it() -> None:
+    one, other = fitted(order=3), fitted(order=1)
+    view = cr.look([one, other], "what is", view="next", best=4, ahead=2, branches=2)
+    known = {token: at for at, token in enumerate(one.codec.tokens(range(one.codec.size)))}
+    wanted = known["the"], known["weather"]
+    [place] = [place for place in view["further"] if tuple(place["path"]) == wanted]
+    for model, lm in enumerate((one, other)):
+        expected = lm.next("what is the weather").probabilities
+        np.testing.assert_allclose(place["probabilities"][model], expected[place["ids"]], rtol=1e-5)
+    assert len(view["further"]) <= 4 + 16
+    assert cr.look(one, "what is", view="next", ahead=0)["further"] == []
 
 
 def test_next_shows_for_every_model_what_any_of_them_thinks_likely() -> None:
@@ -43,6 +57,20 @@ def test_surprise_is_what_score_says_and_two_models_are_compared() -> None:
     saved = np.sum(wanted[1]) - np.sum(wanted[0])
     assert any(f"needs {saved:.1f} bits less" in note for note in view.notes)
     assert view["facts"][0][0].keys() == {"order"}
+
+
+def test_an_n_gram_tells_its_path_and_a_file_the_counts(tmp_path: Path) -> None:
+    (tmp_path / "lines.txt").write_text("\n".join(LINES))
+    lm = fitted(order=3)
+    view = cr.look([lm, gpt()], "what is the zebra", counts=str(tmp_path / "lines.txt"))
+    assert view["paths"][1] == []
+    first, last = view["paths"][0][2], view["paths"][0][3]
+    assert first[-1]["context"] == ["what", "is"] and first[-1]["seen"]
+    text = " ".join(LINES)
+    assert (first[-1]["count"], first[-1]["of"]) == (text.count("what is the"), text.count("what is"))
+    bits = -sum(math.log2(one["weight"]) for one in last) - math.log2(last[-1]["probability"])
+    assert bits == pytest.approx(view["bits"][0, 3], rel=1e-4)
+    assert "is left for what is unseen" in str(view)
 
 
 def attention_by_hand(lm: cr.Bundle) -> np.ndarray:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from chainrule.choose.subsets import LABELS, SYMBOLS
+from chainrule.choose.subsets import LABELS, PAIRS, SYMBOLS
 from chainrule.judge.curve import LearningCurve
 
 NEAR = 0.01  # a model this much worse than the best is still recommended if it is simpler and chance may explain it
@@ -29,6 +29,7 @@ def advice(
     unit: str,
     figure: str | None = None,
     curves: Curves = (),
+    amount: str = LABELS,
 ) -> dict[str, Any]:
     """Which model to take and why; `models` best first, `order` of names from the simplest on.
 
@@ -47,8 +48,8 @@ def advice(
         _choice(simplest, best, Said(unit, figure)),
         *_lucky(done[0], best),
         *_quick(fastest, simplest, Said(unit, figure)),
-        *(more_labels([simplest, *done], curves, data) if figure else []),
-        *_more(crossings, data, LABELS if figure else SYMBOLS),
+        *(more_labels([simplest, *done], curves, data, amount, unit) if figure else []),
+        *_more(crossings, data, amount if figure else SYMBOLS),
         *_doubts(done, data),
     ]
     return {
@@ -80,9 +81,11 @@ class Said:
         return f"for {worse:.1f} % more bits" if worse >= 0.05 else "and needs no more bits"
 
 
-def more_labels(rows: Sequence[Row], curves: Curves, data: Row) -> list[str]:
-    """How many more labels would help: the learning curve at twice as many, with care; of the first of these models
-    that has one.
+def more_labels(
+    rows: Sequence[Row], curves: Curves, data: Row, amount: str = LABELS, unit: str = ""
+) -> list[str]:
+    """How many more labels, or pairs, would help: the learning curve at twice as many, with care; of the first of
+    these models that has one.
     """
     known = {told["name"]: one for told, one in curves if one is not None}
     row = next((row for row in rows if row["name"] in known), None)
@@ -93,11 +96,14 @@ def more_labels(rows: Sequence[Row], curves: Curves, data: Row) -> list[str]:
     [(_, low, middle, high)] = curve.band([2.0 * have])
     now = float(curve.predict(have))
     gain, sure = now - middle, now - high
-    told = f"Twice as many labels ({2 * have:,}) would make the error of {row['title']} about {middle:.3f} "
+    error = unit if amount == PAIRS else "error"
+    told = (
+        f"Twice as many {amount} ({2 * have:,}) would make the {error} of {row['title']} about {middle:.3f} "
+    )
     told += f"instead of {now:.3f} (between {low:.3f} and {high:.3f})"
     if gain < WORTH * max(now, 1e-9) or sure <= 0:
-        return [f"{told}: it is not sure that more labels would help."]
-    return [f"{told}: more labels would help."]
+        return [f"{told}: it is not sure that more {amount} would help."]
+    return [f"{told}: more {amount} would help."]
 
 
 def _place(order: Sequence[str], name: str) -> int:
@@ -147,7 +153,7 @@ def _quick(fastest: Row, simplest: Row, said: Said) -> list[str]:
 
 def _more(crossings: Sequence[Row], data: Row, amount: str) -> list[str]:
     """What more data would change."""
-    have, told = data["parts"]["train"]["sequences" if amount == LABELS else "symbols"], []
+    have, told = data["parts"]["train"]["symbols" if amount == SYMBOLS else "sequences"], []
     for one in crossings:
         low, high = (
             f"{value:,.0f}" if value is not None else "any number of" for value in (one["low"], one["high"])

@@ -17,6 +17,7 @@ import numpy as np
 from chainrule.bundle import Bundle, load
 from chainrule.choose.measure import Choice
 from chainrule.choose.plan import RacePlan
+from chainrule.choose.translations import mixed, samples, translated
 from chainrule.data.corpus import Part
 from chainrule.data.dataset import Prepared
 from chainrule.judge.bootstrap import ends
@@ -35,13 +36,15 @@ CROSSING, CROSSED = FOLDS - 1, 0.25  # times as long as one fit, and the share o
 
 def cost(task: Task, value: Any) -> Any:
     """A figure as tables and plots have it, where less is better."""
-    return 1.0 - value if task.maximise else value
+    return task.most - value if task.maximise else value
 
 
 def unit(task: Task) -> str:
     """What that is called."""
     name = task.figure.replace("_", " ")
-    return f"error (1 - {name})" if task.maximise else name
+    if not task.maximise:
+        return name
+    return f"error (1 - {name})" if task.most == 1.0 else f"{task.most:g} - {name}"
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,9 @@ class Tested:
 
 
 def answered(bundle: Bundle, part: Part) -> Judged:
-    """The answers of a model to all examples of a part."""
+    """The answers of a model to all examples of a part; of one that writes from a source, what it writes."""
+    if bundle.task.source:
+        return translated(bundle, part)
     task, head = predictor(bundle)
     return task.judged(bundle.body, head, part, bundle.codecs)
 
@@ -111,7 +116,7 @@ def tested(bundle: Bundle, part: Part) -> Tested:
         "score_per_second": part.examples / max(seconds, 1e-9),
         "perplexity": None,
         "write_per_second": None,
-        "samples": [],
+        "samples": samples(bundle, part) if task.source else [],
         "surprise": None,
         "values": None,
     }
@@ -123,6 +128,11 @@ def averaged(plan: RacePlan, models: Path, names: Sequence[str]) -> tuple[Bundle
     from chainrule.train.ensemble import codecs_of, weighed
 
     bundles = [load(models / name) for name in names]
+    if bundles[0].task.source:
+        prepared = plan.again(bundles[0].codecs)
+        part = prepared.valid or prepared.test
+        assert part is not None
+        return mixed(bundles, part, names), prepared
     codecs = codecs_of(bundles)
     prepared = plan.again(codecs)
     part = prepared.valid or prepared.test
@@ -145,4 +155,6 @@ def refitted(bundle: Bundle, prepared: Prepared, models: Path) -> Bundle | None:
         return None
     whole = prepared.everything()
     body = reread(bundle.body, bundle.task, whole, no_progress)
-    return replace(bundle, body=body, card={**bundle.card, **refit_facts(bundle.card, prepared, whole)})
+    return replace(
+        bundle, body=body, card={**bundle.card, **refit_facts(bundle.card, prepared, whole, bundle.head)}
+    )

@@ -25,15 +25,18 @@ from chainrule.data.check import examine
 from chainrule.data.dataset import Prepared
 from chainrule.data.given import Table, from_python, names_files
 from chainrule.data.sources import Given
-from chainrule.errors import BundleError, ConfigError
+from chainrule.errors import BundleError, ConfigError, DataError
 from chainrule.store.files import new_file, write_text
 from chainrule.tasks.base import task as task_class
-from chainrule.train.guess import guessed_task, paired
+from chainrule.train.guess import guessed_task, paired, sourced
 from chainrule.train.schedule import duration
+from chainrule.use.evaluate_texts import lines
 
 RESULTS, REPORT = "results.json", "report.html"
 WRITTEN = (RESULTS, REPORT, PLAN, CODECS, CLOCK, ROUNDS, *FOLDERS)  # what a comparison makes in its folder
+HELD_VALID, HELD_TEST = "valid.jsonl", "test.jsonl"  # where parallel files are put, line beside line
 SHORTEST = 10.0  # seconds
+Held = str | os.PathLike[str] | Mapping[str, Any] | None  # a file, parallel files by role
 
 
 @dataclass(frozen=True)
@@ -84,8 +87,8 @@ def compare(
     budget: str | float = "10m",
     models: str | Sequence[str] = (),
     codec: str | Sequence[str] | None = None,
-    valid: str | os.PathLike[str] | None = None,
-    test: str | os.PathLike[str] | None = None,
+    valid: Held = None,
+    test: Held = None,
     seed: int = 1,
     resume: bool = False,
     force: bool = False,
@@ -99,18 +102,21 @@ def compare(
     `data` are files, or whatever `fit` takes from Python; `options` those of reading (`column="text"`) and of the codec
     (`vocab="10k"`). Of several codecs, `codec=["characters", "words"]`, each gets a ladder of its own. With labels,
     `task="classify", label="stars"`, readers compete instead of language models, judged by the figure of their task.
+    With a source and a target, columns or `{"source": "train.en", "target": "train.de"}`, those that write from a
+    source do, judged by BLEU.
     What was stopped continues with `resume`; with `force` an earlier comparison in `out` is replaced.
     """
-    began, folder, given = time.monotonic(), _folder(out), from_python(data)
-    task, options = task or guessed_task(options, given), paired(options, data)
+    began, folder, given = time.monotonic(), _folder(out), from_python(_side_by_side(data))
+    task = task or guessed_task(options, data if isinstance(data, Mapping) else given)
+    options = sourced(paired(options, data))
     models = _models(models, budget, task)
     _check_place(folder, resume, force)
     plan = RacePlan(
         data=_files(given, folder),
         task=task,
         roles=_roles(task, options),
-        valid=None if valid is None else _absolute(valid),
-        test=None if test is None else _absolute(test),
+        valid=_held(valid, folder / HELD_VALID),
+        test=_held(test, folder / HELD_TEST),
         options=options,
         codecs=_codecs(codec, given),
         budget=duration(budget),
@@ -191,7 +197,7 @@ def _check_place(folder: Path, resume: bool, force: bool) -> None:
         raise BundleError(f"{folder} is a file, and a folder is to be written there. Choose another name.")
     names = sorted(path.name for path in folder.iterdir()) if folder.exists() else []
     left = (
-        {GIVEN, TYPED} if force or resume else set[str]()
+        {GIVEN, TYPED, HELD_VALID, HELD_TEST} if force or resume else set[str]()
     )  # written before the plan: of one that was interrupted
     foreign = [name for name in names if name not in left]
     if PLAN not in names and foreign:
@@ -235,10 +241,34 @@ def _files(data: Any, folder: Path) -> list[str]:
         return [_absolute(data)]
     if not isinstance(data, Table) and names_files(data):
         return [_absolute(one) for one in data]
+    return [_table(data, folder / GIVEN)]
+
+
+def _table(data: Any, path: Path) -> str:
+    """Values of Python as lines of JSON."""
     rows = data.rows() if isinstance(data, Table) else ({"text": text} for text in data)
-    folder.mkdir(parents=True, exist_ok=True)
-    write_text(folder / GIVEN, "".join(to_json(row) + "\n" for row in rows))
-    return [_absolute(folder / GIVEN)]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_text(path, "".join(to_json(row) + "\n" for row in rows))
+    return _absolute(path)
+
+
+def _held(given: Held, path: Path) -> str | None:
+    """A part to judge on, as it is for every process."""
+    if given is None or isinstance(given, str | os.PathLike):
+        return None if given is None else _absolute(given)
+    return _table(from_python(_side_by_side(given)), path)
+
+
+def _side_by_side(data: Any) -> Any:
+    """Parallel files as columns; anything else as it is."""
+    if not isinstance(data, Mapping) or not all(isinstance(one, str | os.PathLike) for one in data.values()):
+        return data
+    columns = {role: lines(name) for role, name in data.items()}
+    sizes = {role: len(column) for role, column in columns.items()}
+    if len(set(sizes.values())) > 1:
+        told = ", ".join(f"{data[role]} has {size:,}" for role, size in sizes.items())
+        raise DataError(f"Parallel files need equally many lines: {told}.")
+    return columns
 
 
 def _absolute(path: str | os.PathLike[str]) -> str:

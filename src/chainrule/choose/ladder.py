@@ -29,12 +29,26 @@ class Rung:
 
 LEARNERS = tuple(Rung(name, name, learns=True) for name in ("window", "rnn", "gru", "lstm", "gpt"))
 PROMISE = ("lstm", "gru", "gpt", "window", "rnn")  # who starts where there is no time for all
+WORDS = ("window", "seq2seq", "transformer")  # families whose names are no abbreviations
+WRITERS = (
+    "seq2seq",
+    "attention",
+    "transformer",
+)  # those that learn to write from a source, the simplest first
 READERS = (
     "majority",
     "most-frequent-tag",
     "class-ngram",
     "bag",
 )  # made by counting labels, from the simplest on; others come after them
+NO_ATTENTION, ATTENTION = "seq2seq", "attention"
+TRANSLATORS = (
+    Rung("copy", "copy"),
+    Rung("ibm1", "ibm1"),
+    Rung(NO_ATTENTION, "seq2seq", {"attention": "none"}, learns=True),
+    Rung(ATTENTION, "seq2seq", learns=True),
+    Rung("transformer", "transformer", learns=True),
+)  # what writes from a source
 FROZEN_LM, ELMO = "frozen-lm", "elmo"
 HEADED = (
     Rung("cnn", "cnn", learns=True),
@@ -53,6 +67,8 @@ def rungs_of(codec: str, task: str | None = None, pairs: bool = False) -> list[R
             Rung("unigram" if order == 1 else f"{order}-gram", "ngram", {"order": order}) for order in orders
         ]
         return [*counted, *LEARNERS]
+    if task_class(task).source:
+        return list(TRANSLATORS)
     readers = [one for one in families() if task in _counted(one)]
     readers.sort(key=lambda name: READERS.index(name) if name in READERS else len(READERS))
     found = [*(Rung(name, name) for name in readers), *HEADED]
@@ -94,33 +110,39 @@ def liked(
 ) -> list[Rung]:
     """The rungs of a task with answers, each with the codec its family likes; `codecs` are those that came of it."""
     rungs = ladder("", wanted, task, pairs)
-    return [replace(rung, codec=codecs[family(rung.family).codec]) for rung in rungs]
+    return [replace(rung, codec=codecs[_liking(rung, task)]) for rung in rungs]
 
 
 def likings(wanted: Sequence[str], task: str, pairs: bool = False) -> list[str | None]:
     """What the families of a task like to read words with."""
-    return list(dict.fromkeys(family(rung.family).codec for rung in ladder("", wanted, task, pairs)))
+    return list(dict.fromkeys(_liking(rung, task) for rung in ladder("", wanted, task, pairs)))
+
+
+def _liking(rung: Rung, task: str) -> str | None:
+    """The codec a family likes; where there is a source, one for all, so that what they write is judged alike."""
+    asked = task_class(task)
+    return family(str(asked.default_model) if asked.source else rung.family).codec
 
 
 def answers(task: str | None) -> bool:
-    """Whether models are compared by the answers of a head, not by how they predict symbols."""
-    return task is not None and task_class(task).predicts is None
+    """Whether models are compared by what they answer, or write from a source, not by how they predict symbols."""
+    return task is not None and (task_class(task).predicts is None or task_class(task).source is not None)
 
 
 def _simple(rung: Rung) -> tuple[int, int]:
     """Where it stands on the ladder, whatever its codec."""
-    learners = ["cnn", *(one.family for one in LEARNERS), FROZEN_LM, ELMO, "bert"]
+    learners = ["cnn", *(one.family for one in LEARNERS), FROZEN_LM, ELMO, "bert", *WRITERS]
     return (learners.index(_place(rung)) + 1 if rung.learns else 0, rung.options.get("order", 0))
 
 
 def _place(rung: Rung) -> str:
     """What it is called among those that learn."""
-    return FROZEN_LM if rung.first == "next" else rung.family
+    return FROZEN_LM if rung.first == "next" else rung.name if rung.family == "seq2seq" else rung.family
 
 
 def by_promise(rungs: Sequence[Rung]) -> list[Rung]:
     """Those that learn, in the order in which they are worth starting."""
-    order = ("cnn", *PROMISE, FROZEN_LM, ELMO, "bert")
+    order = ("cnn", *PROMISE, FROZEN_LM, ELMO, "bert", ATTENTION, "transformer", NO_ATTENTION)
     return sorted((rung for rung in rungs if rung.learns), key=lambda rung: order.index(_place(rung)))
 
 
@@ -129,7 +151,7 @@ def title(family: str, settings: Mapping[str, Any], name: str) -> str:
     layers, width = settings.get("layers", 1), settings.get("width", settings.get("filters"))
     if width is None:  # made by counting, or of others
         return name
-    named = family if family == "window" else family.upper()
+    named = family if family in WORDS else family.upper()
     if not name.startswith(family):  # called after what it is for
         return f"{name} ({named}, {layers} × {width})"
     return f"{named}, {layers} × {width}{name.removeprefix(family)}"

@@ -87,17 +87,16 @@ class RacePlan:
         """The data with the codec that suits them, and with those that families like which read labelled data."""
         if not self.answers:
             return [self.open(None)]
-        found = [
-            self._liked(one)
-            for one in dict.fromkeys([None, *likings(self.models, str(self.task), self.pairs)])
-        ]
+        own = [] if self.kind.source else [None]  # where there is a source, all read it by the same codec
+        liked = likings(self.models, str(self.task), self.pairs)
+        found = [self._liked(one) for one in dict.fromkeys([*own, *liked])]
         codecs = [one.roles[one.main].codec for one in found]
         return [one for at, one in enumerate(found) if codecs[at] not in codecs[:at]]
 
     def _liked(self, codec: str | None) -> Dataset:
         roles = [Role(**one) for one in self.roles]
-        main = main_of(role.name for role in roles)
-        return self._open([replace(one, prefers=codec) if one.name == main else one for one in roles], None)
+        main = [one.name for one in roles] if self.kind.source else [main_of(role.name for role in roles)]
+        return self._open([replace(one, prefers=codec) if one.name in main else one for one in roles], None)
 
     def begin(self, out: Path, ready: Sequence[Prepared] = ()) -> dict[str, Prepared]:
         """Keep the plan and its codecs, so that all processes use the same ones; data not yet `ready` are read.

@@ -13,7 +13,7 @@ from typing import Any
 
 from chainrule.choose.forks import Event, Forks
 from chainrule.choose.ladder import Rung, by_promise
-from chainrule.choose.rounds import CONTINUES, FAILED, SHORTEST, Log, Turn, left_out, schedule
+from chainrule.choose.rounds import CONTINUES, FAILED, LEAST, SHORTEST, Log, Turn, left_out, schedule
 from chainrule.config import to_json
 from chainrule.errors import BundleError, Stopped
 from chainrule.store import sealed
@@ -33,7 +33,6 @@ TOGETHER, AVERAGING = (
     3.0,
 )  # models that learn in a mix of answers; what it takes, in times of judging its parts
 ADAPTED = 0.03  # share of the time that one of them may take
-LEAST = 4.0  # seconds below which a process has started before its time is over
 PATIENCE = 60.0  # seconds beyond its share after which a process is stopped
 CLOCK, FOLDERS = "seconds.txt", ("jobs", "found", "models", "runs", "scores")
 

@@ -14,7 +14,7 @@ from typing import Any
 from chainrule.choose import surprise, tables, timeline
 from chainrule.choose.figures import Curve, colour, learning, quality
 from chainrule.choose.rounds import NOT_STARTED
-from chainrule.choose.subsets import LABELS
+from chainrule.choose.subsets import SYMBOLS
 from chainrule.choose.tables import ModelRow, finished, models, title
 from chainrule.draw import markup
 from chainrule.draw.answers import picture as drawn_answers
@@ -180,7 +180,7 @@ def learning_curves(results: Mapping[str, Any]) -> Section:
     crossings = mappings(results.get("crossings"))
     train = mapping(mapping(mapping(results.get("data")).get("parts")).get("train"))
     what = text(results.get("amount")) or "symbols"
-    have = train.get("sequences" if what == LABELS else "symbols")
+    have = train.get("sequences" if what != SYMBOLS else "symbols")
     plot = learning(curves, crossings, have, _unit(results), what)
     note = "Dots are measured, lines and bands are the power law through them and its uncertainty."
     return Section(

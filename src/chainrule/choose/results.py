@@ -18,7 +18,7 @@ from chainrule.choose.plan import GIVEN, TYPED, by_bytes, judged_on, rate
 from chainrule.choose.race import Race
 from chainrule.choose.rounds import DROPPED
 from chainrule.choose.scored import read_cases
-from chainrule.choose.subsets import LABELS, SYMBOLS
+from chainrule.choose.subsets import LABELS, PAIRS, SYMBOLS
 from chainrule.choose.yardsticks import YARDSTICKS, said
 from chainrule.data.check import Check
 from chainrule.data.dataset import Prepared
@@ -80,7 +80,7 @@ def results(
         "unit": unit,
         "task": task and task.name,
         "figures": _figures(task, rows) if task else [],
-        "amount": LABELS if task else SYMBOLS,  # what learning curves are over
+        "amount": _amount(task),  # what learning curves are over
         "budget": race.budget,
         "seconds": race.passed,
         "models": [*({**row, "surprise": None} for row in rows), *broken],
@@ -90,9 +90,16 @@ def results(
         "curves": [one for one, _ in curves],
         "crossings": crossings,
         "surprise": _surprise(rows),
-        "advice": advice(rows, names, crossings, data, unit, task.figure if task else None, curves),
+        "advice": advice(
+            rows, names, crossings, data, unit, task.figure if task else None, curves, _amount(task)
+        ),
         "reproduce": {"command": command, "seed": seed, "versions": versions(), "machine": _machine()},
     }
+
+
+def _amount(task: Task | None) -> str:
+    """What there can be more of."""
+    return SYMBOLS if task is None else PAIRS if task.source else LABELS
 
 
 def _figures(task: Task, rows: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -19,6 +19,7 @@ SHORTEST = (
     10.0  # seconds of a round at least, once a process has started: one for judging, the rest is learning
 )
 STARTS, SLOWER = 1.5, 2.0  # seconds until a learner's first step; or so many times those of one that counts
+LEAST = 4.0  # seconds below which a process has started before its time is over
 STARTING = 0.4  # share of the time that first rounds take at most: where it is short, fewer families start
 FIRST, LATER = 0.15, 0.1  # shares of the time for the first round, and for each one between it and the last
 ROUNDS = "rounds.json"
@@ -47,6 +48,8 @@ def schedule(names: Sequence[str], seconds: float, starting: float = 0.0) -> Sch
     `starting` are the seconds that a process took to start which counts.
     """
     shortest = SHORTEST + max(STARTS, SLOWER * starting)
+    if seconds < LEAST:
+        return Schedule((), (), seconds, shortest)
     going = min(len(names), max(1, int(STARTING * seconds / shortest)))
     starters, rounds = tuple(names[:going]), []
     each = max(shortest, FIRST * seconds / max(1, going))
@@ -107,9 +110,12 @@ def won(turn: Turn, unit: str) -> Turn:
 
 def left_out(schedule: Schedule, names: Sequence[str]) -> dict[str, str]:
     """Why some do not start, by name."""
+    left = duration(max(0.0, schedule.seconds))
+    enough = f"{left} are enough for {', '.join(schedule.starters)} only, as a"
+    less = f"{left} are left, and a" if not schedule.starters else enough
     why = (
-        f"{NOT_STARTED}: {duration(schedule.seconds)} are enough for {', '.join(schedule.starters)} only, as a "
-        f"first round takes {schedule.shortest:.0f} s; give a larger budget, or name it with --models"
+        f"{NOT_STARTED}: {less} first round takes {schedule.shortest:.0f} s; give a larger budget"
+        f"{', or name it with --models' if schedule.starters else ''}"
     )
     return {name: why for name in names if name not in schedule.starters}
 

@@ -9,7 +9,7 @@ import numpy as np
 from chainrule.data.corpus import Corpus, Part
 from chainrule.symbols import BOS, EOS
 
-LABELS, SYMBOLS = "labels", "symbols"  # what there can be more of
+LABELS, SYMBOLS, PAIRS = "labels", "symbols", "pairs"  # what there can be more of
 
 
 def part(corpus: Corpus, fraction: float, seed: int) -> Corpus:

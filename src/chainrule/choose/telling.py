@@ -21,6 +21,7 @@ class Telling:
     """A step that says how far it is, not too often."""
 
     nats: float | None = None
+    loss: float | None = None
     skipped: int = 0
     limit: Limit | None = None
 

@@ -93,7 +93,8 @@ class Work:
 
     def _crossed(self, rung: Rung, seconds: float) -> float | None:
         """Its cost by cross-validation; None where there are no labels, or no time for it."""
-        if not self.plan.answers or answers.CROSSING * seconds > answers.CROSSED * self.plan.budget:
+        quick = answers.CROSSING * seconds <= answers.CROSSED * self.plan.budget
+        if not quick or not self.plan.answers or self.plan.kind.source:
             return None
         return answers.crossed(lambda less: replace(self, prepared=less)._learnt(rung, {}), self.prepared)
 

@@ -34,8 +34,10 @@ from chainrule.cli import (
     rank,
     rate,
     score,
+    serve,
     show,
     similar,
+    studio,
     translate,
 )
 from chainrule.cli.verb import DataVerb, ReadingVerb, Verb, Verbs
@@ -71,7 +73,9 @@ app.command("anomalies", cls=DataVerb)(anomalies.anomalies)
 app.command("check", cls=check.CheckVerb)(check.check)
 app.command("compare", cls=compare.CompareVerb)(compare.compare)
 app.command("mix", cls=ReadingVerb)(mix.mix)
+app.command("serve", cls=serve.ServeVerb)(serve.serve)
 app.command("look", cls=look.LookVerb)(look.look)
+app.command("studio", cls=Verb)(studio.studio)
 app.command("models", cls=Verb)(models.models)
 app.command("show", cls=Verb)(show.show)
 app.add_typer(import_.imports, name="import")

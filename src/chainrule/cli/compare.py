@@ -10,16 +10,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from chainrule.cli.arguments import Data, Test, Valid, check_named, sources
+from chainrule.cli.arguments import Source, Target, Test, Valid, check_named, sources
 from chainrule.cli.live import watching
 from chainrule.cli.output import Json, Printer, Quiet, Verbose, number, seconds, size, table
+from chainrule.cli.parallel import HeldOutConfig, parallel
 from chainrule.cli.settings import Groups, of_codec, of_data, of_roles, understood
 from chainrule.cli.verb import Verb, typed
-from chainrule.config import LARGEST_SEED
+from chainrule.config import LARGEST_SEED, parted, settings
+from chainrule.errors import ConfigError
 
 if TYPE_CHECKING:
     from chainrule.choose.compare import Comparison
 
+Columns = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="DATA", help="Files, folders, patterns, or - (stdin).", show_default=False),
+]
 Out = Annotated[
     Path, typer.Option("--output", "-o", metavar="OUT", help="Where report, results and models go.")
 ]
@@ -47,25 +53,33 @@ Label = Annotated[
 ]
 
 
+TRANSLATE = "translate"
+
+
 class CompareVerb(Verb):
     """Its settings are those of the codecs and of reading."""
 
     def groups(self, asked: Mapping[str, str]) -> Groups:
+        sides = bool(asked.get("source") or asked.get("target"))
+        asked = {**asked, "task": TRANSLATE} if sides and not asked.get("task") else asked
         names = _listed(asked.get("codec"))
         codecs = [of_codec(name) for name in names] or [of_codec(None)]
         roles = [of_roles("lstm", asked["task"])] if asked.get("task") else []
+        roles += [{"Parallel files": settings(HeldOutConfig)}] if asked.get("task") == TRANSLATE else []
         return {title: group for one in [*roles, *codecs, of_data()] for title, group in one.items()}
 
 
 def compare(
     context: typer.Context,
-    data: Data,
+    data: Columns = None,
     out: Out = Path("comparison"),
     budget: Annotated[
         str, typer.Option("--budget", metavar="TIME", help="How long it may take, such as 90s, 10m or 1h.")
     ] = "10m",
     task: Task = None,
     label: Label = None,
+    source: Source = None,
+    target: Target = None,
     models: Models = None,
     codec: Codecs = None,
     valid: Valid = None,
@@ -81,21 +95,30 @@ def compare(
 
     Trains n-grams, feed-forward and recurrent networks, a Transformer and mixes of them within one time
     budget, evaluates all of them on the same test data, and recommends one. With --label, readers of labelled
-    texts: majority, n-grams, a bag of n-grams, convolutions, LSTM, BERT. Writes an HTML report.
+    texts: majority, n-grams, a bag of n-grams, convolutions, LSTM, BERT. With --source and --target, files or columns,
+    those that translate: copy, IBM model 1, seq2seq without and with attention, a Transformer. Writes an HTML report.
     """
     from chainrule.choose.compare import compare as run
 
+    options = typed(context)
+    held, options = parted(options, HeldOutConfig)
     check_named(valid, test)
+    files = parallel(data or [], source, target, held) if source or target else None
+    if files is None and not data:
+        raise ConfigError(
+            "Name the data: DATA, or --source FILE and --target FILE. Try: chainrule compare --help"
+        )
     output = Printer(json, quiet, verbose)
     wanted = [_rung(one, output) for one in _listed(models)]
     codecs = [understood("codec", one, output) for one in _listed(codec)]
     given: dict[str, Any] = {"out": out, "budget": budget, "valid": valid, "test": test, "seed": seed}
     given |= {"task": task and understood("task", task, output), "models": wanted, "codec": codecs}
     given |= {"label": label} if label else {}
+    given |= files.settings | files.parts if files else {}
     with watching(quiet) as board:
         given |= {"resume": resume, "force": force, "watch": board.see}
         command = shlex.join(["chainrule", *sys.argv[1:]])
-        found = run(sources(data), command=command, **given, **typed(context))
+        found = run(files.data if files else sources(data or []), command=command, **given, **options)
     output.result(found.results, told(found))
 
 

@@ -47,6 +47,13 @@ def generate(
             "may differ.",
         ),
     ] = None,
+    tree: Annotated[
+        bool,
+        typer.Option(
+            "--tree",
+            help="The whole search tree as JSON: log-probabilities of a beam, and why ways were dropped.",
+        ),
+    ] = False,
     int8: Int8 = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -63,13 +70,17 @@ def generate(
     given, config = prompts or [""], settled(typed(context)).seeded()
     refuse_draft_for_a_beam(config, draft)
     bundle, output = loaded(model, int8), Printer(json, quiet, verbose)
+    if tree:
+        for prompt in given:
+            print(encoded(bundle.search_tree(prompt, **typed(context)).to_dict()))
+        return None
     drafter = None if draft is None else loaded(draft, False)
     if config.seed is not None:
         output.detail(f"seed {config.seed}")
     if given == ["-"]:
         return _answer(bundle, config, drafter, output)
     tell_unknown(bundle, given, output)
-    if not output.json and config.beam is None and len(given) * config.count == 1:
+    if not output.json and config.beam is None and not config.exact and len(given) * config.count == 1:
         return _print(bundle, given[0], config, drafter)
     for found in texts_of(bundle, given, config, drafter):
         output.result(found.to_dict(), "\n".join(one.text for one in found.texts))

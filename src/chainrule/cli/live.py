@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chainrule.cli.output import seconds, size
+from chainrule.progress import for_programs, tell
 
 
 @dataclass
@@ -75,6 +76,13 @@ class Lines(LiveTable):
             print(f"{seconds(self.passed):>8}  {event['name']}: {words}", file=sys.stderr, flush=True)
 
 
+class Events(LiveTable):
+    """Everything as lines of JSON; for programs."""
+
+    def see(self, event: Mapping[str, Any]) -> None:
+        tell({"compare": dict(event), "passed": round(self.passed, 1)})
+
+
 class Live(LiveTable):
     """A table that is redrawn in place; for terminals."""
 
@@ -94,9 +102,11 @@ class Live(LiveTable):
 
 @contextmanager
 def watching(quiet: bool) -> Iterator[LiveTable]:
-    """The live table of a terminal, lines for a log, or nothing."""
+    """The live table of a terminal, lines for a log or for a program, or nothing."""
     if quiet:
         yield LiveTable()
+    elif for_programs():
+        yield Events()
     elif not sys.stderr.isatty():
         yield Lines()
     else:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from chainrule.config import to_json
-from chainrule.judge.judged import Cell, Share, Table
+from chainrule.judge.judged import Cell, Share, Table, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -52,7 +52,7 @@ def encoded(values: Any) -> str:
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
     """Columns side by side, the first `left` of them aligned to the left, the others to the right."""
-    lines = [list(header), *(list(row) for row in rows)]
+    lines = [[one_line(cell) for cell in header], *(list(row) for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
     return "\n".join("  ".join(_cells(line, widths, left)).rstrip() for line in lines)
 
@@ -65,7 +65,7 @@ def tabled(one: Table) -> str:
 
 def _cell(cell: Cell) -> str:
     if isinstance(cell, str):
-        return cell
+        return one_line(cell)
     return percent(cell) if isinstance(cell, Share) else number(cell)
 
 
@@ -85,7 +85,7 @@ def number(value: float) -> str:
         return "infinite" if value > 0 else "-infinite"
     if isinstance(value, int) or abs(value) >= 100_000:
         return f"{value:,.0f}"
-    return f"{value:.2f}" if abs(value) >= 10 else f"{value:.4g}"
+    return f"{value:.2f}" if abs(value) >= 10 else f"{value + 0.0:.4g}"  # not -0
 
 
 def percent(share: float) -> str:

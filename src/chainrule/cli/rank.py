@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,7 +19,10 @@ from chainrule.errors import ConfigError
 
 if TYPE_CHECKING:
     from chainrule.bundle import Bundle
-    from chainrule.use.nbest import Candidate
+    from chainrule.use.nbest import Candidate, Nbest
+
+
+BESIDE = ("source", "also", "channel", "lm_weight", "log_base")  # settings that need no table
 
 
 class RankVerb(Verb):
@@ -30,7 +33,9 @@ class RankVerb(Verb):
 
         lists = settings(NbestConfig)
         data = [one for one in of_data()["Data"] if one.name not in ("stream", "group", "sort")]
-        return {"N-best lists, with --file": lists, "Data": data}
+        shared = [one for one in lists if one.name in BESIDE]
+        rest = [one for one in lists if one not in shared]
+        return {"Sources and other models": shared, "N-best lists, with --file": rest, "Data": data}
 
 
 def rank(
@@ -52,21 +57,28 @@ def rank(
 
     As for the hypotheses (n-best lists) of a speech recogniser: texts, lines of standard input, or a table with
     --file, --group, --id and --weight; with --json a line of JSON for each list. lm and the columns of --weight are
-    told times their weights; their sum is the total.
+    told times their weights; their sum is the total. A model that translates wants --source; --also and --channel add
+    what other models say (noisy channel).
     """
     output, options = Printer(json, quiet, verbose), typed(context)
     if file is not None:
         if candidates:
             raise ConfigError("Give candidates or --file, not both.")
         return _rank_file(loaded(model, int8), named(file), options, output)
-    if options:
-        raise ConfigError(f"{flag(next(iter(options)))} is for a table of candidates: give --file.")
+    for name in options:
+        if name not in BESIDE:
+            raise ConfigError(f"{flag(name)} is for a table of candidates: give --file.")
     bundle = loaded(model, int8)
     given = [] if candidates == ["-"] else candidates or []
     texts = given or _lines()
     if len(given) == 1 and Path(given[0]).is_file():
         output.note(f"{given[0]} is ranked as a text. It is also a file: to rank what is in it, use --file.")
     tell_unknown(bundle, given, output)
+    if options:
+        from chainrule.bundle import load
+        from chainrule.use.nbest import NbestConfig, rank_from
+
+        return _told([rank_from(bundle, texts, NbestConfig.from_values(options), load)], output)
     found = bundle.rank(texts)
     lines = [
         [one.text or "(blank)", number(one.log2prob), number(one.perplexity), number(one.unknown)]
@@ -84,16 +96,22 @@ def _lines() -> list[str]:
 
 
 def _rank_file(bundle: Bundle, source: str, options: Mapping[str, Any], output: Printer) -> None:
+    from chainrule.bundle import load
     from chainrule.use.nbest import NbestConfig, rank_file
 
     config, reading = parted(options, NbestConfig)
-    for found in rank_file(bundle, source, config, **reading):
+    _told(rank_file(bundle, source, config, load, **reading), output)
+
+
+def _told(lists: Iterable[Nbest], output: Printer) -> None:
+    for found in lists:
         if output.json:
             print(encoded(found.to_dict()))
             continue
         if found.group is not None:
             print(f"{found.group}:")
-        header = ["id", "text", "symbols", "lm", *found.ranked[0].weighted, "total"]
+        weighted = found.ranked[0].weighted
+        header = ["id", "text", "symbols", "model" if "lm" in weighted else "lm", *weighted, "total"]
         print(table(header, [_row(one) for one in found.ranked], left=2), end="\n\n")
 
 

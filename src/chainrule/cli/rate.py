@@ -9,6 +9,7 @@ import typer
 
 from chainrule.cli.arguments import named
 from chainrule.cli.output import Json, Printer, Quiet, Verbose, number, table
+from chainrule.config import LARGEST_SEED
 from chainrule.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -28,10 +29,20 @@ Report = Annotated[
     Path | None, typer.Option("--report", metavar="FILE", help="Tell what was rated so far, in such a file.")
 ]
 Port = Annotated[
-    int, typer.Option("--port", metavar="N", help="The port of this machine; 0: any that is free.")
+    int,
+    typer.Option(
+        "--port", metavar="N", min=0, max=65_535, help="The port of this machine; 0: any that is free."
+    ),
 ]
 Seed = Annotated[
-    int, typer.Option("--seed", metavar="N", help="Draws the order of pairs and who stands on the left.")
+    int,
+    typer.Option(
+        "--seed",
+        metavar="N",
+        min=0,
+        max=LARGEST_SEED,
+        help="Draws the order of pairs and who stands on the left.",
+    ),
 ]
 USUAL = Path("ratings.jsonl")
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,6 +18,7 @@ from chainrule.config import settings, share
 from chainrule.errors import ConfigError
 
 if TYPE_CHECKING:
+    from chainrule.bundle import Bundle
     from chainrule.use.translate import Translation
 
 
@@ -25,9 +27,12 @@ class TranslateVerb(Verb):
 
     def groups(self, asked: Mapping[str, str]) -> Groups:
         from chainrule.decode.config import GenerationConfig
-        from chainrule.use.translate import LengthConfig
+        from chainrule.use.translate import AlignConfig, WriteConfig
 
-        return {"Generation": [*settings(GenerationConfig), *settings(LengthConfig)], **of_data()}
+        return {
+            "Generation": [*settings(GenerationConfig), *settings(WriteConfig), *settings(AlignConfig)],
+            **of_data(),
+        }
 
 
 def translate(
@@ -42,6 +47,20 @@ def translate(
     id: Annotated[
         str | None, typer.Option("--id", metavar="COLUMN", help="The column with the id of each row.")
     ] = None,
+    draft: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="MODEL",
+            help="Speculative decoding: a smaller model drafts; greedy, if nothing else is said.",
+        ),
+    ] = None,
+    tree: Annotated[
+        bool,
+        typer.Option(
+            "--tree",
+            help="The whole search tree of every TEXT as JSON: log-probabilities, and why ways were dropped.",
+        ),
+    ] = False,
     int8: Int8 = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -60,14 +79,24 @@ def translate(
     writing = {name: value for name, value in options.items() if name not in reading}
     if texts and (file is not None or reading or id):
         raise ConfigError("Give texts, or --file with what says how to read it, not both.")
-    bundle = loaded(model, int8)
+    bundle, drafter = loaded(model, int8), None if draft is None else loaded(draft, False)
+    if tree:
+        return _trees(bundle, texts or (), writing)
     if texts:
-        return _lines(translate(bundle, texts, **writing), output)
-    translator = Translator.of(bundle, writing)
+        return _lines(translate(bundle, texts, draft=drafter, **writing), output)
+    translator = Translator.of(bundle, writing, draft=drafter)
     if file is None and not reading and id is None:
         named("-")
         return _lines(translate_lines(translator, sys.stdin.buffer), output, waiting=True)
     _lines(translate_each(translator, named(file or "-"), id=id, **reading), output)
+
+
+def _trees(bundle: Bundle, texts: Iterable[str], writing: Mapping[str, Any]) -> None:
+    """One line of JSON for each text."""
+    if not texts:
+        raise ConfigError("--tree shows the search for a text given behind the model: give one.")
+    for text in texts:
+        print(encoded(bundle.search_tree(text, **writing).to_dict()))
 
 
 def _lines(found: Iterable[Translation], output: Printer, waiting: bool = False) -> None:
@@ -76,8 +105,9 @@ def _lines(found: Iterable[Translation], output: Printer, waiting: bool = False)
 
 
 def _plain(one: Translation) -> str:
-    """One line; of several choices, a line each with its log-probability."""
+    """One line; of several choices, a line each with its log-probability; an alignment after a tab."""
+    links = "" if one.alignment is None else "\t" + " ".join(f"{i}-{j}" for i, j in one.alignment)
     if len(one.choices) <= 1:
-        return " ".join(one.text.split())
+        return " ".join(one.text.split()) + links
     rows = ((" ".join(way.text.split()), way.log2prob) for way in one.choices)
     return "\n".join(text if log is None else f"{one.row}\t{log:.4f}\t{text}" for text, log in rows)

@@ -202,6 +202,15 @@ class Codec(ABC):
         return 0
 
     @property
+    def scale(self) -> np.ndarray:
+        """(F,) the standard deviation of each number of a frame in the training data; symbols have none."""
+        return np.empty(0)
+
+    def values(self, frames: np.ndarray) -> np.ndarray:
+        """Standardised frames (…, F) in the units of the data."""
+        return frames
+
+    @property
     def stride(self) -> int:
         """How many frames a convolution in front of an encoder reads as one."""
         return 1

@@ -145,9 +145,12 @@ class Frames(Codec):
         found = np.clip((frames - self.moments.mean) / self.moments.scale, -FAR, FAR).astype(np.float32)
         return np.where(np.isnan(found), np.float32(np.nan), found + np.float32(0.0))  # one NaN, and one zero
 
+    @property
+    def scale(self) -> np.ndarray:
+        return self.moments.scale
+
     def values(self, frames: np.ndarray) -> np.ndarray:
-        """Standardised frames (…, F) in the units of the data."""
-        found: np.ndarray = frames.astype(np.float64) * self.moments.scale + self.moments.mean
+        found: np.ndarray = frames.astype(np.float64) * self.scale + self.moments.mean
         return found
 
     def encode(self, texts: Texts) -> Encoded:

@@ -128,6 +128,7 @@ class Prepared:
     words: Codec | None = (
         None  # that of the main role with all words of all parts, which their ids then are of
     )
+    remarks: tuple[str, ...] = ()  # what was done to the parts afterwards, for people
 
     @property
     def codec(self) -> Codec:
@@ -162,7 +163,7 @@ class Prepared:
         what = "rows with an empty cell" if several else "blank lines or empty cells"
         skipped = (f"{self.skipped:,} {what} were skipped",) if self.skipped else ()
         gaps = (f"{self.gaps:,} values are missing and kept as gaps",) if self.gaps else ()
-        told = (f"data: {self.data.how}{self._held}", *self.data.notes, *skipped, *gaps)
+        told = (f"data: {self.data.how}{self._held}", *self.data.notes, *skipped, *gaps, *self.remarks)
         return (*chosen, *told, *(note for codec in self.codecs.values() for note in codec.notes))
 
     def everything(self) -> Prepared:
@@ -171,7 +172,7 @@ class Prepared:
         whole = _part(self.codecs, blocks, "everything", self.data.fingerprint)
         if self.words:
             whole = _spelled(whole, blocks, self.words, self._read)
-        return replace(self, train=whole, valid=None, test=None)
+        return replace(self, train=whole, valid=None, test=None, remarks=())
 
     def spelled_out(self) -> Prepared:
         """For models that read letters: words outside the vocabulary have ids, too, behind those of the codec."""

@@ -40,6 +40,10 @@ class EncoderInputs:
     def _lengths(self) -> list[np.ndarray]:
         return [one.lengths for one in self.corpora]
 
+    def select(self, rows: np.ndarray) -> EncoderInputs:
+        """Those of some examples."""
+        return EncoderInputs(tuple(one.select(rows) for one in self.corpora))
+
     def take(self, rows: np.ndarray) -> Given:
         """Of these examples: an array, or a tuple of as many as there are sources of several kinds."""
         columns = zip(self.corpora, self._starts, self._lengths, strict=True)

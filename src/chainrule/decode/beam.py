@@ -1,4 +1,8 @@
-"""Beam search: the best continuations of many prompts, each with every hypothesis that was ever kept as a tree."""
+"""Beam search: the best continuations of many prompts side by side, as operations on tensors.
+
+Letters: B prompts, K places of a beam, N hypotheses that grow, in all beams together, C candidates of each, T symbols,
+S source positions.
+"""
 
 from __future__ import annotations
 
@@ -8,67 +12,14 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from chainrule.decode.banks import Banks
+from chainrule.decode.candidates import candidates
 from chainrule.decode.config import FREE, Constraints, GenerationConfig
-from chainrule.decode.cursor import Prompts, advance, begin, log_probabilities
-from chainrule.decode.filters import best, only, without
+from chainrule.decode.coverage import Coverage
+from chainrule.decode.cursor import Prompts, advance, begin
+from chainrule.decode.hypotheses import BeamTree, Dropped, Hypothesis, SearchResult, TreeStep
+from chainrule.decode.limits import FEW, Limits
 from chainrule.models.base import LanguageModel
-
-
-@dataclass(frozen=True)
-class Node:
-    """One symbol of a hypothesis that was kept."""
-
-    id: int
-    parent: int | None  # index of the node it continues; None: it continues the prompt
-    log_probability: float  # of all symbols from the prompt to here
-    length: int  # how many symbols those are
-    finished: bool = False  # the sequence ends here
-
-    def value(self, length_penalty: float) -> float:
-        """What it is ranked by: its log-probability over its length to the power of the penalty."""
-        return self.log_probability / float(self.length**length_penalty)
-
-
-@dataclass(frozen=True)
-class BeamTree:
-    """Every hypothesis ever kept, in the order of search: step by step, best first within a step."""
-
-    nodes: tuple[Node, ...] = ()
-
-    def path(self, node: int | None) -> tuple[int, ...]:
-        """The symbols from the prompt to this node."""
-        return _path(self.nodes, node)
-
-    def children(self, node: int | None) -> list[int]:
-        """The nodes that continue this one; of None, the prompt's."""
-        return [index for index, one in enumerate(self.nodes) if one.parent == node]
-
-
-@dataclass(frozen=True)
-class Hypothesis:
-    """One continuation of a prompt."""
-
-    ids: tuple[int, ...]  # what follows the prompt, the stop symbol included
-    log_probability: float  # natural, of `ids` given the prompt
-    finished: bool  # it reached its end, and not merely the longest length
-    value: float  # what it was ranked by
-    node: int | None  # its last symbol in the tree; None: it is empty
-
-
-@dataclass(frozen=True)
-class SearchResult:
-    """What a search came back with: hypotheses best first, and the tree."""
-
-    hypotheses: tuple[Hypothesis, ...]
-    tree: BeamTree
-
-
-def _path(nodes: Sequence[Node], node: int | None) -> tuple[int, ...]:
-    ids: list[int] = []
-    while node is not None:
-        ids.append(nodes[node].id)
-        node = nodes[node].parent
-    return tuple(reversed(ids))
 
 
 def search(
@@ -77,100 +28,194 @@ def search(
     config: GenerationConfig,
     constraints: Constraints | Sequence[Constraints] = FREE,
     source: object = None,
+    branches: int = 0,
 ) -> list[SearchResult]:
     """Beam search from every prompt, all of them side by side; constraints are those of all, or one for each.
 
     Finished hypotheses hold a place of the beam against growing ones, and are never lost. Equally good ones are
     ranked by the rank of what they continue, then by id. Probabilities are the model's own, whatever is forbidden.
+    With `branches` the tree also holds so many continuations of each hypothesis that were not kept.
     """
     each = [constraints] * len(prompts) if isinstance(constraints, Constraints) else constraints
-    width = config.beam or 1
-    beams = [_Beam(row, width, config.length_penalty, own) for row, own in enumerate(each)]
-    cursor = begin(model, prompts, source)
-    for left in range(config.length - 1, -1, -1):
-        parts = torch.split(cursor.logits, [beam.rows for beam in beams])
-        moves, passed = [], 0  # which row of the cursor continues, and with which symbol
-        for beam, logits in zip(beams, parts, strict=True):
-            moves += [(passed + row, id) for row, id in beam.grow(logits)]
-            passed += len(logits)
-        if not left or not moves:
-            break
-        rows, ids = torch.tensor(moves, device=model.device).unbind(1)  # (K,) each
-        cursor = advance(model, cursor, rows, ids[:, None])
-    return [beam.found() for beam in beams]
+    limits = Limits.of(each, prompts, model.device)
+    with Coverage.heard_by(model, prompts, config.coverage_penalty, source) as coverage:
+        beams = _Beams.of(config, limits, Banks.of(each), coverage, branches)
+        cursor = begin(model, prompts, source) if len(prompts) and config.length else None
+        while cursor is not None:
+            rows, ids = beams.grow(cursor.logits)  # (N,) each: which row of the cursor continues, and by what
+            cursor = advance(model, cursor, rows, ids[:, None]) if len(ids) else None
+            coverage.look(beams.live)
+    return beams.found()
+
+
+@dataclass(frozen=True)
+class _Offers:
+    """Ways to continue: C for each place of each beam."""
+
+    totals: Tensor  # (B, K, C) log-probabilities, -inf: it is impossible, or nobody is there
+    ids: Tensor  # (B, K, C)
+
+
+@dataclass(frozen=True)
+class _Grown:
+    """The best ways to continue, best first, as many as a beam is wide."""
+
+    places: Tensor  # (B, K) which of the K C ways of a beam
+    totals: Tensor  # (B, K) log-probabilities, -inf: nobody
+    parents: Tensor  # (B, K) the place that each continues
+    ids: Tensor  # (B, K)
+    over: Tensor  # (B, K) whether it ends there
+    values: Tensor  # (B, K) what it is ranked by against those that have ended
 
 
 @dataclass
-class _Beam:
-    """The search from one prompt."""
+class _Beams:
+    """The searches from all prompts: who stands at each place, and what came to an end."""
 
-    row: int  # its number
-    width: int
-    penalty: float
-    constraints: Constraints
-    nodes: list[Node] = field(default_factory=list)
-    live: list[int | None] = field(default_factory=lambda: [None])  # may be continued; None: the prompt
-    rows: int = 1  # how many of the cursor are of this search, each having read to a live node
+    config: GenerationConfig
+    limits: Limits
+    banks: Banks | None
+    coverage: Coverage
+    branches: int
+    texts: Tensor  # (B, K, T) what was said, behind the end of the prompt
+    totals: Tensor  # (B, K)
+    live: Tensor  # (B, K) who grows
+    nodes: Tensor  # (B, K) their index in the tree, -1 for the prompt
+    count: Tensor  # (B,) nodes of each tree
+    best: Tensor  # (B, F) values of the best that came to an end; -inf: there are fewer
+    length: int = 0
+    steps: list[TreeStep] = field(default_factory=list)
+    ended: dict[int, list[Hypothesis]] = field(default_factory=dict)
 
-    def grow(self, logits: Tensor) -> list[tuple[int, int]]:
-        """Continue the live nodes by logits (K, V): for each new node, its row and its id."""
-        grown = self._best(self._allowed(logits)) if self.rows else []
-        kept = self._kept(grown)
-        open = [
-            node for node in kept if not node.finished and not self.constraints.full(self.row, node.length)
-        ]
-        moves = [(self.live.index(node.parent), node.id) for node in open]
-        self.rows = len(moves)
-        if grown:  # a dead end leaves what was said
-            self.nodes += kept
-            new = range(len(self.nodes) - len(kept), len(self.nodes))
-            self.live = [index for index in new if not self.nodes[index].finished]
-        return moves
+    @classmethod
+    def of(
+        cls, config: GenerationConfig, limits: Limits, banks: Banks | None, coverage: Coverage, branches: int
+    ) -> _Beams:
+        """The prompts alone."""
+        totals = torch.zeros(len(limits.each), 1, dtype=torch.float64, device=limits.stop.device)
+        nodes = torch.full_like(totals, -1, dtype=torch.long)
+        live, count, best = totals == 0.0, nodes[:, 0] + 1, totals[:, :0]
+        texts = limits.before[:, None]
+        return cls(config, limits, banks, coverage, branches, texts, totals, live, nodes, count, best)
 
-    def _allowed(self, logits: Tensor) -> Tensor:
-        """Log-probabilities (K, V) of what may come next."""
-        logs = without(log_probabilities(logits), self.constraints.never)
-        first, length = self.constraints.first, 0 if self.live[0] is None else self.nodes[self.live[0]].length
-        if self.constraints.early(self.row, length):
-            logs = without(logs, self.constraints.stop)
-        return only(logs, first) if first is not None and not self.nodes else logs
+    @property
+    def width(self) -> int:
+        """How many hypotheses a beam holds."""
+        return self.config.beam or 1
 
-    def _best(self, logs: Tensor) -> list[Node]:
-        """The best ways to continue the live nodes by a symbol, best first, impossible ones left out."""
-        before = [0.0 if node is None else self.nodes[node].log_probability for node in self.live]
-        totals = (logs.new_tensor(before)[:, None] + logs).flatten()  # (K * V,)
-        places = (best(totals[None], self.width)[0] & (totals > -torch.inf)).nonzero()[:, 0].tolist()
-        ranked = sorted(zip((-totals[places]).tolist(), places, strict=True))
-        return [self._node(divmod(place, logs.shape[1]), -cost) for cost, place in ranked]
+    def grow(self, logits: Tensor) -> tuple[Tensor, Tensor]:
+        """A step: for everybody that grows on, which row of logits (N, V) it continues, and by which id."""
+        offers = self._offers(logits)
+        grown = self._grown(offers)
+        self._end(self.live & ~(grown.totals[:, :1] > -torch.inf))  # a dead end leaves what was said
+        ahead = (self.best[:, None] >= grown.values[:, :, None]).sum(2)  # (B, K)
+        ahead += torch.arange(ahead.shape[1], device=ahead.device)
+        kept = (grown.totals > -torch.inf) & (ahead < self.width)
+        rows = (self.live.flatten().cumsum(0).view(self.live.shape) - 1).gather(1, grown.parents)  # (B, K)
+        self._record(grown, kept, offers)
+        self._move(grown, kept)
+        self._finish(kept & grown.over, grown.values)
+        full = self.limits.full(self.length, self.config.length)[:, None]  # (B, 1)
+        self._end(kept & ~grown.over & full)
+        self.live = kept & ~grown.over & ~full
+        return rows[self.live], grown.ids[self.live]
 
-    def _node(self, way: tuple[int, int], log_probability: float) -> Node:
-        row, id = way
-        parent, ends = self.live[row], self.constraints.ends
-        length = 1 if parent is None else self.nodes[parent].length + 1
-        whole = (*_path(self.nodes, parent), id) if ends else (id,)
-        over = self.constraints.over(self.row, whole)
-        return Node(id, parent, log_probability, length, over)
+    def _offers(self, logits: Tensor) -> _Offers:
+        """Of everybody that grows the best symbols that may come next, those of equal probability by their id."""
+        prompts, texts = self.live.nonzero()[:, 0], self.texts[self.live]  # (N,), (N, T)
+        banned = self.limits.banned(prompts, texts, self.length)  # (N, M)
+        masked = self.limits.masked(logits, banned, prompts, self.length)
+        few = banned.shape[1] if banned.shape[1] <= FEW else 0
+        values, ids = candidates(masked, max(self.width, self.branches) + few, logits)  # (N, C)
+        if self.banks:
+            values, ids = self.banks.extended(values, ids, logits, prompts, texts[:, self.limits.tail :])
+        if banned.shape[1]:
+            values = values.masked_fill((ids[:, :, None] == banned[:, None]).any(2), -torch.inf)
+        shape = (*self.live.shape, values.shape[1])
+        totals, known = self.totals.new_full(shape, -torch.inf), ids.new_zeros(shape)
+        totals[self.live] = self.totals[self.live][:, None] + values
+        known[self.live] = ids
+        return _Offers(totals, known)
 
-    def _kept(self, grown: list[Node]) -> list[Node]:
-        """Those of the grown nodes, best first, that fewer than `width` others stand before."""
-        values = [node.value(self.penalty) for node in self.nodes if node.finished]
-        kept = []
-        for rank, node in enumerate(grown):
-            ahead = rank + sum(value >= node.value(self.penalty) for value in values)
-            kept += [node] if ahead < self.width else []
-        return kept
+    def _grown(self, offers: _Offers) -> _Grown:
+        """The best of them: of equal ones what continues the better hypothesis, then the lower id."""
+        totals, places = offers.totals.flatten(1).sort(dim=1, descending=True, stable=True)
+        if self.banks:
+            texts = self.texts[:, :, self.limits.tail :]
+            totals, places = self.banks.chosen(
+                totals, places, offers.ids, texts, self.limits.stop, self.width
+            )
+        totals, places = totals[:, : self.width], places[:, : self.width]  # (B, K)
+        parents, ids = places // offers.ids.shape[2], offers.ids.flatten(1).gather(1, places)
+        over = self._over(totals, parents, ids)
+        values = totals / float((self.length + 1) ** self.config.length_penalty)
+        values = torch.where(over, values + self.coverage.penalties(parents), values)
+        return _Grown(places, totals, parents, ids, over, values)
 
-    def found(self) -> SearchResult:
-        """What the search came back with."""
-        finished = [index for index, node in enumerate(self.nodes) if node.finished]
-        tree = BeamTree(tuple(self.nodes))
-        hypotheses = [_hypothesis(tree, index, self.penalty) for index in [*finished, *self.live]]
-        hypotheses.sort(key=lambda one: -one.value)
-        return SearchResult(tuple(hypotheses[: self.width]), tree)
+    def _over(self, totals: Tensor, parents: Tensor, ids: Tensor) -> Tensor:
+        """Which of these ways to continue (B, K) come to an end of their own."""
+        possible = totals > -torch.inf
+        over = possible & (ids[:, :, None] == self.limits.stop[:, None]).any(2)
+        asked = [row for row, one in enumerate(self.limits.each) if one.ends is not None]
+        for row, place in possible[asked].nonzero().tolist() if asked else ():
+            prompt = asked[row]
+            said = self.texts[prompt, parents[prompt, place], self.limits.tail :].tolist()
+            over[prompt, place] |= self.limits.each[prompt].over(prompt, [*said, int(ids[prompt, place])])
+        return over
+
+    def _record(self, grown: _Grown, kept: Tensor, offers: _Offers) -> None:
+        """The step in the tree, and the number of each node there."""
+        dropped = _dropped(grown, kept, offers, self.branches) if self.branches else None
+        self.steps.append(TreeStep(grown.ids, grown.parents, grown.totals, grown.over, kept, dropped))
+        self.nodes = torch.where(kept, self.count[:, None] + kept.cumsum(1) - 1, -1)
+        self.count = self.count + kept.sum(1)
+
+    def _move(self, grown: _Grown, kept: Tensor) -> None:
+        """Everybody at the place that was found for it."""
+        said = self.texts.gather(1, grown.parents[:, :, None].expand(-1, -1, self.texts.shape[2]))
+        self.texts = torch.cat([said, grown.ids[:, :, None]], 2)
+        self.totals, self.length = grown.totals, self.length + 1
+        self.coverage.move(grown.parents)
+
+    def _finish(self, over: Tensor, values: Tensor) -> None:
+        """Those of the places (B, K) that came to an end of their own take places from the others."""
+        if bool(over.any()):
+            best = torch.cat([self.best, values.masked_fill(~over, -torch.inf)], 1)
+            self.best = best.topk(min(self.width, best.shape[1])).values
+            self._end(over, finished=True)
+
+    def _end(self, places: Tensor, finished: bool = False) -> None:
+        """What stands at these places (B, K) is a hypothesis."""
+        if not bool(places.any()):
+            return
+        values = self.totals / float(max(1, self.length) ** self.config.length_penalty)
+        values = values + self.coverage.penalties()
+        for prompt, place in places.nonzero().tolist():
+            ids, node = self.texts[prompt, place, self.limits.tail :].tolist(), int(self.nodes[prompt, place])
+            lacking = self.banks.lacking(prompt, ids) if self.banks else 0
+            total, value = float(self.totals[prompt, place]), float(values[prompt, place])
+            index = None if node < 0 else node
+            found = Hypothesis(tuple(ids), total, finished, value, index, lacking)
+            self.ended.setdefault(prompt, []).append(found)
+
+    def found(self) -> list[SearchResult]:
+        """What the searches came back with."""
+        if not self.config.length:
+            self._end(self.live)
+        results = []
+        for row in range(len(self.limits.each)):
+            ranked = sorted(self.ended[row], key=lambda one: (one.lacking, not one.finished, one.node or 0))
+            ranked.sort(key=lambda one: (one.lacking, -one.value))
+            results.append(SearchResult(tuple(ranked[: self.width]), BeamTree(self.steps, row)))
+        return results
 
 
-def _hypothesis(tree: BeamTree, index: int | None, penalty: float) -> Hypothesis:
-    if index is None:
-        return Hypothesis((), 0.0, False, 0.0, None)
-    node = tree.nodes[index]
-    return Hypothesis(tree.path(index), node.log_probability, node.finished, node.value(penalty), index)
+def _dropped(grown: _Grown, kept: Tensor, offers: _Offers, most: int) -> Dropped:
+    """The best `most` of the ways to continue each hypothesis that were not kept."""
+    flat = offers.totals.flatten(1)
+    flat = flat.scatter(1, grown.places, torch.where(kept, -torch.inf, flat.gather(1, grown.places)))
+    beaten = torch.zeros_like(flat, dtype=torch.bool).scatter(1, grown.places, True)
+    totals, order = flat.view_as(offers.totals).sort(dim=2, descending=True, stable=True)
+    taken = (one.gather(2, order)[:, :, :most] for one in (offers.ids, beaten.view_as(totals)))
+    ids, by_finished = taken
+    return Dropped(ids, totals[:, :, :most], by_finished)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from chainrule.decode.beam import Hypothesis, SearchResult, search
+from chainrule.decode.beam import search
 from chainrule.decode.config import FREE, Constraints, GenerationConfig
 from chainrule.decode.cursor import Prompts
+from chainrule.decode.hypotheses import Hypothesis, SearchResult
 from chainrule.errors import ConfigError
 from chainrule.models.base import LanguageModel
 

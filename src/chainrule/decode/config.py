@@ -7,10 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
-from chainrule.config import Config, option
+import numpy as np
+
+from chainrule.config import Config, option, settings
 from chainrule.errors import ConfigError
 from chainrule.symbols import EOS, IDS
 
+Phrase = tuple[int, ...]
 SEEDS = -(1 << 63), (1 << 64) - 1  # what 64 bits hold, with a sign or without
 
 
@@ -44,6 +47,23 @@ class GenerationConfig(Config):
         low=0.0,
         high=100.0,
     )
+    coverage_penalty: float = option(
+        0.0,
+        "of a beam with a source: weight of the coverage penalty (Wu et al. 2016), against parts left untranslated",
+        low=0.0,
+        high=100.0,
+    )
+    force_words: tuple[str, ...] = option(
+        (), "of a beam: a word or phrase that the text must have in it; may be given twice"
+    )
+    bad_words: tuple[str, ...] = option(
+        (), "a word or phrase that the text must not have in it; may be given twice"
+    )
+    exact: str | None = option(
+        None,
+        "of an n-gram: the most probable text of all (Viterbi), up to its end or of exactly --length symbols",
+        choices=("end", "length"),
+    )
     stop: tuple[str, ...] = option((), "stop before this text; may be given twice")
     count: int = option(
         1, "how many texts for each prompt; those of a beam all differ", low=1, high=1_000_000
@@ -54,14 +74,31 @@ class GenerationConfig(Config):
         super().__post_init__()
         if self.top_p == 0:
             raise ConfigError("top_p must be above 0. 1 keeps all symbols.")
+        if self.exact:
+            self._check_exact()
         if self.beam is None:
             self._check_sampling()
         else:
             self._check_beam(self.beam)
 
+    def _check_exact(self) -> None:
+        """There is one such text, and nothing is drawn or narrowed."""
+        usual = {one.name: one.default for one in settings(type(self))}
+        free = ("length", "exact", "unknown", "seed")
+        given = [name for name, value in usual.items() if name not in free and getattr(self, name) != value]
+        if given:
+            names = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+            raise ConfigError(f"--exact finds the one most probable text; it does not go with {names}.")
+
     def _check_sampling(self) -> None:
-        if self.length_penalty:
-            raise ConfigError("A length penalty ranks the texts of a beam. Give --beam too, or leave it out.")
+        ranking = {"length_penalty": "A length penalty", "coverage_penalty": "A coverage penalty"}
+        for name, what in ranking.items():
+            if getattr(self, name):
+                raise ConfigError(f"{what} ranks the texts of a beam. Give --beam too, or leave it out.")
+        if self.force_words:
+            raise ConfigError(
+                "Words that must occur are looked for by a beam. Give --beam too, or leave them out."
+            )
 
     def _check_beam(self, width: int) -> None:
         drawing = {"temperature": 1.0, "top_k": None, "top_p": None, "seed": None}
@@ -104,6 +141,12 @@ class Constraints:
     ends: Callable[[int, Sequence[int]], bool] | None = None  # whether a row ends with these symbols, too
     least: Sequence[int] | None = None  # by row, so many symbols must come before the last one
     most: Sequence[int] | None = None  # by row, how many symbols are added, the last one included
+    bad: tuple[Phrase, ...] = ()  # phrases that do not occur
+    forced: tuple[tuple[Phrase, ...], ...] = ()  # what occurs: of each phrase one of its spellings; for beams
+    opens: np.ndarray | None = (
+        None  # (V,) which ids begin with a letter, where words are made of several symbols
+    )
+    closes: np.ndarray | None = None  # (V,) which end with one
 
     def end(self, row: int, ids: Sequence[int]) -> bool:
         """Whether the symbols that row number `row` has added are all of them."""
@@ -120,6 +163,23 @@ class Constraints:
     def early(self, row: int, length: int) -> bool:
         """Whether a row that has so many symbols may not end with the next one."""
         return self.least is not None and length < self.least[row]
+
+    def banned(self, ids: Sequence[int]) -> list[int]:
+        """What must not follow these symbols, those of the prompt included, for it would complete a bad phrase."""
+        size = len(ids)
+        return [
+            bad[-1]
+            for bad in self.bad
+            if len(bad) <= size + 1
+            and tuple(ids[size - len(bad) + 1 :]) == bad[:-1]
+            and not self.within(ids[size - len(bad)] if size >= len(bad) else None, bad[0])
+        ]
+
+    def within(self, before: int | None, after: int) -> bool:
+        """Whether two symbols that follow each other are of one word."""
+        if before is None or self.opens is None or self.closes is None:
+            return False
+        return bool(self.closes[before] and self.opens[after])
 
 
 FREE = Constraints()

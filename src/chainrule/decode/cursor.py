@@ -45,9 +45,15 @@ class Cursor:
         """Fork, reorder or drop rows, as `State.select` does."""
         if torch.equal(rows, self.rows):
             return self
-        chosen = self.state.select(rows)
-        rest = (one[rows] for one in (self.recent, self.held, self.logits))
-        return Cursor(self.origin, self.prompt[rows], chosen, *rest)
+        return replace(self.before_step(rows), logits=self.logits.index_select(0, rows))
+
+    def before_step(self, rows: Tensor) -> Cursor:
+        """The same but for the logits, which are left as they are: nobody needs them any more."""
+        if torch.equal(rows, self.rows):
+            return self
+        tensors = (one.index_select(0, rows) for one in (self.prompt, self.recent, self.held))
+        prompt, recent, held = tensors
+        return replace(self, prompt=prompt, state=self.state.select(rows), recent=recent, held=held)
 
 
 def log_probabilities(logits: Tensor) -> Tensor:
@@ -115,8 +121,10 @@ def advance(model: LanguageModel, cursor: Cursor, rows: Tensor, tokens: Tensor) 
 
     What is expected next in a row that reads nothing means nothing.
     """
+    if tokens.shape[1] == 1:
+        return _advance(model, cursor.before_step(rows), tokens)
     chosen = cursor.select(rows)
-    if tokens.shape[1] == 1 or not _overflows(model, chosen, tokens):
+    if not _overflows(model, chosen, tokens):
         return _advance(model, chosen, tokens)
     for column in torch.split(tokens, 1, 1):
         after = _advance(model, chosen, column)

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from chainrule.decode.config import GenerationConfig
+from chainrule.errors import ModelError
 
 
 def narrowed(logits: Tensor, config: GenerationConfig) -> Tensor:
@@ -66,3 +67,11 @@ def top_p(logits: Tensor, mass: float) -> Tensor:
     drop = before >= mass
     drop[:, 0] = False
     return logits.masked_fill(torch.zeros_like(drop).scatter(-1, order, drop), -torch.inf)
+
+
+def check_finite(best: Tensor) -> None:
+    """Refuse predictions that are no probabilities: the greatest logit of a row (B,) is NaN or infinite."""
+    if not bool((best < torch.inf).all()):
+        raise ModelError(
+            "The model's predictions are not finite: its weights are damaged, or it diverged. Fit it again."
+        )

@@ -9,8 +9,7 @@ from torch import Generator, Tensor
 
 from chainrule.decode.config import FREE, Constraints, GenerationConfig
 from chainrule.decode.cursor import Prompts, advance, begin
-from chainrule.decode.filters import narrowed, without
-from chainrule.errors import ModelError
+from chainrule.decode.filters import check_finite, narrowed, without
 from chainrule.models.base import LanguageModel
 from chainrule.symbols import PAD
 
@@ -55,7 +54,8 @@ def sample(
     rows = list(range(len(texts)))  # which text each row of the cursor continues
     going = [True] * len(rows)
     for left in range(config.length - 1, -1, -1):
-        logits = _possible(cursor.logits.cpu(), constraints, rows, texts)
+        said = [[*prompts[row // config.count], *texts[row]] for row in rows] if constraints.bad else []
+        logits = _possible(cursor.logits.cpu(), constraints, rows, texts, said)
         ids = _chosen(logits, config, generators, rows)
         step: list[list[int]] = [[] for _ in texts]
         for place, (row, id) in enumerate(zip(rows, ids, strict=True)):
@@ -73,14 +73,22 @@ def sample(
 
 
 def _possible(
-    logits: Tensor, constraints: Constraints, rows: Sequence[int], texts: Sequence[Sequence[int]]
+    logits: Tensor,
+    constraints: Constraints,
+    rows: Sequence[int],
+    texts: Sequence[Sequence[int]],
+    said: Sequence[Sequence[int]],
 ) -> Tensor:
-    """Logits (B, V) of what may come next in these rows."""
+    """Logits (B, V) of what may come next in these rows, `said` being what counts for bad phrases."""
     allowed = without(logits, constraints.never)
-    early = [place for place, row in enumerate(rows) if constraints.early(row, len(texts[row]))]
-    if not early:
+    banned = [constraints.banned(one) for one in said] or [[] for _ in rows]
+    for place, row in enumerate(rows):
+        banned[place] += constraints.stop if constraints.early(row, len(texts[row])) else ()
+    places = [place for place, ids in enumerate(banned) for _ in ids]
+    if not places:
         return allowed
-    return allowed.index_copy(0, torch.tensor(early), without(allowed[early], constraints.stop))
+    ids = torch.tensor([id for one in banned for id in one])
+    return allowed.index_put((torch.tensor(places), ids), torch.tensor(-torch.inf, dtype=allowed.dtype))
 
 
 def joined(steps: Steps) -> list[list[int]]:
@@ -92,7 +100,7 @@ def _chosen(
     logits: Tensor, config: GenerationConfig, generators: RowGenerators, rows: Sequence[int]
 ) -> list[int]:
     """The next symbol after logits (B, V) of these rows; PAD where none is possible."""
-    _check(logits)
+    check_finite(logits.amax(-1))
     if config.temperature == 0:
         return surest(logits).tolist()
     return draw(narrowed(logits, config), generators.each(rows)).tolist()
@@ -118,11 +126,3 @@ def draw(logits: Tensor, uniform: Tensor) -> Tensor:
     # The first symbol whose heap rises above the mark: one of probability 0 adds nothing and is never it.
     chosen = torch.searchsorted(heaps, uniform[:, None] * heaps[:, -1:], right=True)[:, 0]
     return torch.where(best[:, 0] > -torch.inf, chosen, PAD)
-
-
-def _check(logits: Tensor) -> None:
-    """Refuse predictions that are no probabilities: the greatest logit of a row is NaN or infinite."""
-    if not bool((logits.amax(-1) < torch.inf).all()):
-        raise ModelError(
-            "The model's predictions are not finite: its weights are damaged, or it diverged. Fit it again."
-        )

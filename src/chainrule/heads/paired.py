@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from chainrule.config import option
 from chainrule.heads.base import Head, HeadConfig, register
+from chainrule.heads.layered import layers_of
 from chainrule.heads.pooled import POOLINGS, WIDER, PooledConfig, attended
 from chainrule.nn import tap
 from chainrule.nn.dropout import drop
@@ -35,8 +36,10 @@ class Paired(Head):
 
     def __init__(self, config: PairedConfig) -> None:
         super().__init__(config)
-        self.compare = Compare(config.width, config.units) if config.attention else None
-        size = config.units if config.attention else config.width
+        self.layers = layers_of(config)
+        read = config.read_width
+        self.compare = Compare(read, config.units) if config.attention else None
+        size = config.units if config.attention else read
         self.query = Linear(size, 1, bias=False) if config.pooling == "attention" else None
         size *= WIDER.get(config.pooling, 1)
         self.dense = Linear(4 * size, config.dense) if config.dense else None
@@ -47,6 +50,8 @@ class Paired(Head):
 
         `same` (2B, T) is 1 for symbols that stand in the other text, too, else 0.
         """
+        if self.layers is not None:
+            hidden = self.layers(hidden, real)  # (2B, T, 2 U)
         vectors = hidden if self.compare is None else self.compare(hidden, real, same)
         u, v = self._pool(vectors, real).chunk(2)  # (B, U)
         joined = torch.cat([u, v, (u - v).abs(), u * v], 1)  # (B, 4 U)

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from chainrule.config import option
 from chainrule.heads.base import Head, HeadConfig, register
+from chainrule.heads.layered import LayeredConfig, layers_of
 from chainrule.nn import tap
 from chainrule.nn.dropout import drop
 from chainrule.nn.product import Linear
@@ -73,11 +74,10 @@ def attended(owner: nn.Module, query: nn.Module, hidden: Tensor, real: Tensor) -
 
 
 @dataclass(frozen=True, kw_only=True)
-class PooledConfig(HeadConfig):
+class PooledConfig(LayeredConfig):
     """How a sequence becomes one vector, and what is between it and the answer."""
 
     pooling: str = option("mean", "how a sequence becomes one vector", choices=(*POOLINGS, "attention"))
-    dropout: float = option(0.0, "dropout of the pooled vector while training", low=0.0, high=0.99)
     dense: int = option(0, "units of a ReLU layer between pooling and output; 0: none", low=0, high=1 << 24)
     sigmoid: bool = option(False, "one logit for two answers: a sigmoid instead of a softmax")
 
@@ -91,12 +91,16 @@ class Pooled(Head):
 
     def __init__(self, config: PooledConfig) -> None:
         super().__init__(config)
-        self.query = Linear(config.width, 1, bias=False) if config.pooling == "attention" else None
-        width = config.width * WIDER.get(config.pooling, 1)
+        self.layers = layers_of(config)
+        size = config.read_width
+        self.query = Linear(size, 1, bias=False) if config.pooling == "attention" else None
+        width = size * WIDER.get(config.pooling, 1)
         self.dense = Linear(width, config.dense) if config.dense else None
         self.output = Linear(config.dense or width, 1 if config.sigmoid else config.answers)
 
     def forward(self, hidden: Tensor, real: Tensor) -> Tensor:
+        if self.layers is not None:
+            hidden = self.layers(hidden, real)  # (B, T, 2 U)
         vector = drop(self._pool(hidden, real), self.config.dropout, self.training)  # (B, D)
         if self.dense is not None:
             vector = F.relu(self.dense(vector))

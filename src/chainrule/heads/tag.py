@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from chainrule.config import option
 from chainrule.errors import ModelError
 from chainrule.heads.base import Head, HeadConfig, register
+from chainrule.heads.layered import LayeredConfig, layers_of
 from chainrule.nn.crf import best, log_likelihood, shares
 from chainrule.nn.dropout import drop
 from chainrule.nn.product import Linear
@@ -26,11 +27,10 @@ ILLEGAL = 1e4  # how much less a chain scores for every step that may not be: an
 
 
 @dataclass(frozen=True, kw_only=True)
-class TagConfig(HeadConfig):
+class TagConfig(LayeredConfig):
     """What is between a vector and its tag."""
 
     crf: bool = option(False, "conditional random field (CRF): learn which tag follows which")
-    dropout: float = option(0.0, "dropout of hidden vectors while training", low=0.0, high=0.99)
     direct: bool = option(False, "the body's vectors are logits of the tags already", hidden=True)
     averaged: bool = option(False, "they are means of probabilities over legal chains", hidden=True)
 
@@ -46,7 +46,8 @@ class TagHead(Head):
     def __init__(self, config: TagConfig) -> None:
         super().__init__(config)
         count = config.answers
-        self.output = None if config.direct else Linear(config.width, count)
+        self.layers = layers_of(config)
+        self.output = None if config.direct else Linear(config.read_width, count)
         self.register_buffer("illegal", torch.zeros(count + 1, count + 1, dtype=torch.bool))
         if config.crf:
             self.steps = nn.Parameter(SLIGHT * torch.randn(count + 1, count + 1))
@@ -65,6 +66,8 @@ class TagHead(Head):
         """Logits (B, W, K) of words (B, W, D)."""
         if self.output is None:
             return hidden
+        if self.layers is not None:
+            hidden = self.layers(hidden, real)  # (B, W, 2 U)
         found: Tensor = self.output(drop(hidden, self.config.dropout, self.training))
         return found
 

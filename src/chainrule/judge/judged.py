@@ -17,6 +17,12 @@ class Share(float):
 
 
 Cell = str | int | float | Share
+LINE_ENDS = frozenset("\t\n\v\f\r\x1c\x1d\x1e\x85\u2028\u2029")  # tabs, too
+
+
+def one_line(text: str) -> str:
+    """A text in one cell of one line: its line ends and tabs written as in Python."""
+    return "".join(repr(sign)[1:-1] if sign in LINE_ENDS else sign for sign in text)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from chainrule.config import Config, option
 from chainrule.errors import ModelError
 from chainrule.models.state import State
 from chainrule.progress import Progress, no_progress
+from chainrule.runtime import step_begins
 from chainrule.symbols import BOS, IDS, MASK, PAD
 
 if TYPE_CHECKING:
@@ -63,7 +64,11 @@ class AnySourceConfig(SourceConfig):
         (), "what sources are: symbols, frames or images; none said: one source of symbols", hidden=True
     )
     source_sizes: tuple[int, ...] = option(
-        (), "of each its ids, or numbers of a frame; 0: ids of the target, -k: of source k", hidden=True
+        (),
+        "of each its ids, or numbers of a frame; 0: ids of the target, -k: of source k",
+        low=-64,
+        high=1_000_000_000,
+        hidden=True,
     )
     source_strides: tuple[int, ...] = option(
         (), "of each how many frames a convolution reads as one", low=1, high=64, hidden=True
@@ -123,6 +128,7 @@ class Body(ABC):
     )
     alignment: ClassVar[str | None] = None  # the tap of its attention to a source, see `use.align`
     context: int | None = None  # most symbols it can hold; None: no limit
+    markov_order: int | None = None  # of how many of the last symbols alone the future depends; None: of all
     stateful: bool = False  # the state is carried from one sequence to the next, as in running text
     width: int = 0  # D, the numbers of a hidden vector; 0: what it reads out is no vector
     config: ModelConfig
@@ -226,6 +232,7 @@ class ArrayBody(Body):
     def inference(self, symbols: int = 0) -> Iterator[None]:
         import torch
 
+        step_begins()
         with torch.no_grad(), _threads(self, symbols):
             yield
 

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import final
+from typing import ClassVar, final
 
 import torch
 from torch import Tensor, nn
@@ -17,8 +18,8 @@ from chainrule.models.neural import TIED, NeuralConfig, NeuralLanguageModel
 from chainrule.models.sizing import transformer
 from chainrule.models.state import State
 from chainrule.nn import position, tap
-from chainrule.nn.attention import ACTIVATIONS, Block, BlockStack, causal_mask
-from chainrule.nn.kv_cache import GROWTH, KVCache, SourceCache
+from chainrule.nn.attention import ACTIVATIONS, Block, BlockStack, DirectAttention, causal_mask
+from chainrule.nn.kv_cache import GROWTH, KVCache, RaggedCache, SourceCache
 from chainrule.symbols import PAD
 
 DEVIATION = 0.02  # of weights at the beginning
@@ -61,8 +62,11 @@ class TransformerConfig(NeuralConfig):
     def shared(self) -> bool:
         return self.tied != "no"
 
-    def block(self, pre_norm: bool, source_width: int | None = None) -> Block:
-        """A fresh block, pre-norm or post-norm; with cross-attention to a source of vectors this wide."""
+    def block(
+        self, pre_norm: bool, source_width: int | None = None, attention: DirectAttention | None = None
+    ) -> Block:
+        """A fresh block, pre-norm or post-norm; with cross-attention to a source of vectors this wide; `attention`
+        instead of several heads."""
         return Block(
             self.width,
             self.heads,
@@ -73,6 +77,7 @@ class TransformerConfig(NeuralConfig):
             self.epsilon,
             bool(self.bf16),
             source_width,
+            attention,
         )
 
 
@@ -90,21 +95,33 @@ class DecoderConfig(TransformerConfig):
         True, "multiply embeddings by the square root of --width before sinusoidal positions are added"
     )
 
+    @property
+    def key_width(self) -> int:
+        """How many numbers of a key meet those of a query."""
+        return self.width // self.heads
+
+    def attention_layer(self) -> DirectAttention | None:
+        """A fresh layer of self-attention, if it is not the usual one of several heads."""
+        return None
+
     def placed(self) -> position.Positions:
         """Fresh position embeddings."""
         return position.Positions(self.positions, self.width, self.context, self.scale_embedding)
 
     def check(self) -> None:
         super().check()
-        if self.positions == "rotary" and (self.width // self.heads) % 2:
-            raise ConfigError("Rotary positions turn pairs of numbers: make --width / --heads even.")
+        if self.positions == "rotary" and self.key_width % 2:
+            raise ConfigError(
+                f"Rotary positions turn pairs of numbers, and keys have {self.key_width}: make --width / --heads even "
+                "(or --head-width, if it is given), or take --positions learned."
+            )
 
 
 @dataclass(frozen=True)
 class DecoderState(State):
     """Keys and values of every layer, how far each row has come, and those of a source, if there is one."""
 
-    caches: tuple[KVCache, ...]  # (B, H, L, d) each
+    caches: tuple[KVCache | RaggedCache, ...]  # (B, H, L, d) each
     length: Tensor  # (B,) symbols read
     real: Tensor  # (B, L) False where a column is padding
     source: SourceCache | None = None
@@ -121,8 +138,30 @@ class DecoderState(State):
         assert isinstance(before, DecoderState)
         before = before.trimmed()
         real = torch.cat([before.real, tokens != PAD], 1)  # (B, L)
-        caches = tuple(cache.crop(real.shape[1]) for cache in self.caches)
+        caches = tuple(cache.crop(real.shape[1]) for cache in self.caches if isinstance(cache, KVCache))
         return replace(self, caches=caches, length=before.length + (tokens != PAD).sum(1), real=real)
+
+    def beside(self, others: Sequence[State]) -> State:
+        states = [one for one in (self, *others) if isinstance(one, DecoderState)]
+        if any(one.source is not None or not bool(one.real.all()) for one in states):
+            return super().beside(others)  # with columns of padding
+        rows = zip(*(one.rows() for one in states), strict=True)
+        caches = tuple(RaggedCache(tuple(row for own in layer for row in own)) for layer in rows)
+        length = torch.cat([one.length for one in states])
+        return RaggedDecoderState(caches, length, self.real.new_ones(len(length), 0))
+
+    def rows(self) -> list[list[KVCache]]:
+        """For every layer the cache of each row."""
+        return [
+            list(cache.rows) if isinstance(cache, RaggedCache) else cache.split() for cache in self.caches
+        ]
+
+
+@dataclass(frozen=True)
+class RaggedDecoderState(DecoderState):
+    """Rows that keep a cache each: nothing is copied when one joins or leaves."""
+
+    stacked: ClassVar[bool] = False
 
 
 class CausalTransformer(NeuralLanguageModel):
@@ -137,7 +176,9 @@ class CausalTransformer(NeuralLanguageModel):
         super().__init__(config, config.width, bias=bias)
         self.context = config.context
         pre = config.norm == "pre"
-        self.blocks = BlockStack(config.block(pre, source_width) for _ in range(config.layers))
+        self.blocks = BlockStack(
+            config.block(pre, source_width, config.attention_layer()) for _ in range(config.layers)
+        )
         self.norm = nn.LayerNorm(config.width, config.epsilon) if pre else nn.Identity()
         self.positions = config.placed()
 
@@ -162,7 +203,7 @@ class CausalTransformer(NeuralLanguageModel):
             positions = state.length[:, None] + positions  # (B, T)
         mask = causal_mask(None if whole else real, cached, new)
         if self.config.positions == "rotary":
-            rotation = position.rotation(positions, self.config.width // self.config.heads)
+            rotation = position.rotation(positions, self.config.key_width)
             mask = replace(mask, rotation=rotation)
         embeddings = tap.tell(
             self, "embeddings", self.positions(self.vectors(tokens), positions)

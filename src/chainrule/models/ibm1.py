@@ -45,9 +45,10 @@ class Ibm1Config(SourceConfig):
     iterations: int = option(5, "iterations of EM", low=1, high=1000)
     diagonal: float | None = option(
         None,
-        "how much more probable links near the diagonal are; 0: IBM model 1 as published. Not given: chosen after EM",
+        "how much more probable links near the diagonal are; 0: IBM model 1 as published. chosen after EM if not given",
         low=0.0,
         high=1000.0,
+        chosen=True,
     )
     smoothing: float = option(
         0.01, "share of probability of words by their frequency alone", low=1e-6, high=1.0
@@ -156,7 +157,7 @@ class Ibm1(ArrayLearner, LanguageModel):
         return np.where(found.max(-1) > 0, best, -1)
 
     def ends(self, source: np.ndarray, at: np.ndarray) -> np.ndarray:
-        """Log-probabilities (B, T, 2) that a target goes on at a place, and that it ends there."""
+        """Log-probabilities (B, T, 2) that a target continues at a place, and that it ends there."""
         mean = self._mean((source != PAD).sum(1))[:, None]
         before, after = (-np.logaddexp(0.0, (at + step - mean) / self.lengths[2]) for step in (-0.5, 0.5))
         ending = -np.expm1(after - np.where(at > 0, before, 0.0))
@@ -212,8 +213,8 @@ class Ibm1(ArrayLearner, LanguageModel):
 
         at, after = self._counted(tokens, state)
         source, wanted = after.source.numpy(), targets.numpy()
-        goes_on, ending = np.moveaxis(self.ends(source, at), -1, 0)
-        found = np.where(wanted == EOS, ending, goes_on + self.words(source, wanted, at))
+        continuing, ending = np.moveaxis(self.ends(source, at), -1, 0)
+        found = np.where(wanted == EOS, ending, continuing + self.words(source, wanted, at))
         return torch.from_numpy(np.where(wanted == PAD, 0.0, found).astype(np.float32)), after
 
     def score_ids(self, ids: np.ndarray, batch: int = BATCH) -> np.ndarray:

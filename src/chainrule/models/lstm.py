@@ -11,6 +11,13 @@ from chainrule.models.recurrent import Recurrent, RecurrentConfig
 from chainrule.models.registry import register
 from chainrule.nn import cells
 
+CELLS: dict[str, type[cells.LstmCell]] = {
+    "additive": cells.AdditiveCell,
+    "no-output": cells.NoOutputCell,
+    "separate": cells.LstmCell,
+    "coupled": cells.CoupledLstmCell,
+}
+
 
 @dataclass(frozen=True, kw_only=True)
 class LstmConfig(RecurrentConfig):
@@ -18,8 +25,9 @@ class LstmConfig(RecurrentConfig):
 
     gates: str = option(
         "separate",
-        "coupled: one gate for input and forget (f = 1 - i)",
-        choices=("separate", "coupled"),
+        "separate: the LSTM; coupled: one gate for input and forget (f = 1 - i); on the way to it, additive: "
+        "c = c + g without gates, and no-output: input and forget gate, h = tanh(c)",
+        choices=tuple(CELLS),
     )
 
 
@@ -31,5 +39,5 @@ class Lstm(Recurrent):
     config: LstmConfig
 
     def cell(self, inputs: int) -> cells.Cell:
-        kind = cells.CoupledLstmCell if self.config.gates == "coupled" else cells.LstmCell
-        return kind(inputs, self.config.width, self.config.init, self.config.layer_norm)
+        config = self.config
+        return CELLS[config.gates](inputs, config.width, config.init, config.layer_norm)

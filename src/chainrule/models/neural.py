@@ -31,6 +31,7 @@ from chainrule.nn.product import Linear, bf16_pays
 from chainrule.nn.softmax import START, SoftmaxOutput
 from chainrule.nn.spelled import Spelled
 from chainrule.nn.threads import fastest
+from chainrule.runtime import step_begins
 from chainrule.symbols import FIRST, PAD
 
 TABLES = ("embedding.weight", "output.weight", "output.bias")  # a row for every symbol
@@ -94,6 +95,7 @@ class Neural(nn.Module, Body):
     @final
     @contextmanager
     def inference(self, symbols: int = 0) -> Iterator[None]:
+        step_begins()
         learning = [module for module in self.modules() if module.training] if self.training else []
         try:
             for module in learning:

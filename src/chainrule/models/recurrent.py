@@ -32,6 +32,11 @@ class RecurrentConfig(StatefulConfig):
     """Settings of recurrent networks: initialisation, dropout, layer norm."""
 
     init: str = option("default", "initialisation of hidden-to-hidden weights", choices=tuple(INITS))
+    initial_state: str = option(
+        "zeros",
+        "memory before the first symbol of a sequence: zeros, or learned beside the weights",
+        choices=("zeros", "learned"),
+    )
     dropout_kind: str = option(
         "plain",
         "plain dropout, or locked: the same units at every step (variational dropout)",
@@ -104,9 +109,9 @@ class Recurrent(NeuralLanguageModel):
             self.letters = SpelledEmbedding(_reader(config), config.vocab_size, config.word_length)
             self.rare = WordDropout(config.vocab_size, config.word_dropout)
         inputs = [config.inputs, *[self.width] * (config.layers - 1)]
-        drop, bf16 = config.weight_drop, bool(config.bf16)
+        drop, bf16, learned = config.weight_drop, bool(config.bf16), config.initial_state == "learned"
         direction: Direction = "both" if config.bidirectional else "forward"
-        layers = [layer(partial(self.cell, size), direction, drop, bf16) for size in inputs]
+        layers = [layer(partial(self.cell, size), direction, drop, bf16, learned) for size in inputs]
         self.layers = Stack(layers, self.dropout)
 
     @abstractmethod

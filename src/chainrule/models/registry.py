@@ -55,6 +55,7 @@ BUILT_IN: dict[str, tuple[str, str]] = {
         "chainrule.models.ibm1",
         "IBM model 1: which word translates which, by EM; what translators must beat, and word alignment",
     ),
+    "copy": ("chainrule.models.copy", "copy: the source once more; what translators must beat"),
     "seq2seq": (
         "chainrule.models.seq2seq",
         "recurrent encoder-decoder: a source is read, with attention (Bahdanau, Luong) or without (Sutskever, Cho)",

@@ -16,6 +16,7 @@ import numpy as np
 
 from chainrule.errors import ModelError
 from chainrule.models.base import BATCH, CHUNK, Body, LanguageModel, log_total
+from chainrule.runtime import side_by_side
 from chainrule.symbols import BOS, MASK, PAD
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def windows(
     """All rows of flat ids as a body that reads left to right holds them; every symbol but BOS is wanted once."""
     rows = _stateful(len(ids)) if body.stateful else _apart(body.context, ids)
     order = np.arange(len(rows.begin)) if body.stateful else np.argsort(rows.length, kind="stable")
-    for some in in_batches(order, batch):
+    for some in in_batches(order, side_by_side(batch, width or WINDOW)):
         yield from _columns(ids, rows[some], width or WINDOW)
 
 
@@ -215,7 +216,8 @@ def _score_both(model: LanguageModel, ids: np.ndarray, batch: int) -> np.ndarray
     sequence = np.repeat(order, lengths[order] - 1)
     ends = np.cumsum(lengths[order] - 1)
     position = np.arange(len(sequence)) - np.repeat(ends - (lengths[order] - 1), lengths[order] - 1) + 1
-    for rows in in_batches(np.arange(len(sequence)), batch):
+    longest = min(int(lengths.max(initial=1)), model.context or WINDOW)
+    for rows in in_batches(np.arange(len(sequence)), side_by_side(batch, longest)):
         chosen, masked = sequence[rows], position[rows]
         logs[starts[chosen] + masked] = _score_masked(model, ids, starts[chosen], lengths[chosen], masked)
     return logs

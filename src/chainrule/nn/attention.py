@@ -26,6 +26,9 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": F.relu,
     "silu": F.silu,
 }
+MANY = (
+    16  # rows of a step from which plain products are faster than torch's kernel, which is for many queries
+)
 
 
 @dataclass(frozen=True)
@@ -72,9 +75,7 @@ def attend(part: nn.Module, queries: Tensor, cache: KVCache, mask: AttentionMask
         weights = tap.tell(part, "weights", attention_weights(queries, cache.keys, mask))  # (B, H, T, L)
         mixed = weights @ cache.values  # (B, H, T, d)
     else:
-        mixed = F.scaled_dot_product_attention(
-            queries, cache.keys, cache.values, mask.allowed, is_causal=mask.causal
-        )
+        mixed = cache.attended(queries, mask.allowed, mask.causal)
     return mixed.transpose(1, 2).flatten(2)
 
 
@@ -116,9 +117,16 @@ class Attention(nn.Module):
         padding = ~real[:, None, :, None]  # (B, 1, S, 1)
         return KVCache(keys.masked_fill(padding, 0.0), values.masked_fill(padding, 0.0))
 
-    def forward(self, vectors: Tensor, cache: KVCache, mask: AttentionMask) -> Tensor:
-        [queries] = _in_heads(self.q(vectors), self.heads, 1)  # (B, H, T, d)
-        return self.out(attend(self, queries, cache, mask))  # type: ignore[no-any-return]
+    def forward(
+        self, vectors: Tensor, cache: KVCache, mask: AttentionMask, places: Tensor | None = None
+    ) -> Tensor:
+        """Rows stand at these `places` (B,) of the memory, if not all in order."""
+        asked = self.q(vectors)  # (B, T, D)
+        if places is not None:
+            asked = asked.new_zeros(len(cache.keys), *asked.shape[1:]).index_copy_(0, places, asked)
+        [queries] = _in_heads(asked, self.heads, 1)  # (B, H, T, d)
+        found = attend(self, queries, cache, mask)  # (B, T, D)
+        return self.out(found if places is None else found.index_select(0, places))  # type: ignore[no-any-return]
 
 
 class SelfAttention(nn.Module):
@@ -135,9 +143,14 @@ class SelfAttention(nn.Module):
         """Its matrices."""
         return [self.qkv, self.out]
 
-    def start(self, batch: int) -> KVCache:
+    @property
+    def last_linears(self) -> list[Linear]:
+        """The matrix whose results are added to the residual stream."""
+        return [self.out]
+
+    def start(self, batch: int, device: torch.device) -> KVCache:
         """The cache of having read nothing."""
-        width, device = self.out.in_features, self.out.bias.device
+        width = self.out.in_features
         empty = torch.empty(batch, self.heads, 0, width // self.heads, device=device)
         return KVCache(empty, empty)
 
@@ -145,18 +158,64 @@ class SelfAttention(nn.Module):
         self, vectors: Tensor, cache: KVCache | None, mask: AttentionMask
     ) -> tuple[Tensor, KVCache | None]:
         queries, keys, values = _in_heads(self.qkv(vectors), self.heads, 3)  # (B, H, T, d) each
-        if mask.rotation is not None:
-            queries, keys = rotated(queries, mask.rotation), rotated(keys, mask.rotation)
-        if cache is None:
-            return self.out(attend(self, queries, KVCache(keys, values), mask)), None
-        cache = cache.extended(keys, values)
-        return self.out(attend(self, queries, cache, mask)), cache
+        found, cache = _attend_to_itself(self, queries, keys, values, cache, mask)
+        return self.out(found), cache
+
+
+class DirectAttention(nn.Module):
+    """softmax(X M X' / sqrt(d)) X: self-attention of one head whose values are the vectors X (T, D) themselves.
+
+    M is the identity (`plain`), so that what two symbols are to each other is symmetric; or a matrix W (`bilinear`); or
+    one of low rank, L R of any head width d (`low-rank`): queries are X L and keys X R', as in every Transformer.
+    """
+
+    def __init__(self, width: int, key_width: int, kind: str, bf16: bool = False) -> None:
+        super().__init__()
+        self.width, self.key_width = width, key_width
+        self.q = nn.Identity() if kind == "plain" else Linear(width, key_width, bias=False, bf16=bf16)
+        self.k = Linear(width, key_width, bias=False, bf16=bf16) if kind == "low-rank" else nn.Identity()
+
+    @property
+    def linears(self) -> list[Linear]:
+        """Its matrices, if it has any."""
+        return [one for one in (self.q, self.k) if isinstance(one, Linear)]
+
+    @property
+    def last_linears(self) -> list[Linear]:
+        """None: values are added as they are."""
+        return []
+
+    def start(self, batch: int, device: torch.device) -> KVCache:
+        """The cache of having read nothing."""
+        keys, values = (
+            torch.empty(batch, 1, 0, size, device=device) for size in (self.key_width, self.width)
+        )
+        return KVCache(keys, values)
+
+    def forward(
+        self, vectors: Tensor, cache: KVCache | None, mask: AttentionMask
+    ) -> tuple[Tensor, KVCache | None]:
+        queries, keys, values = (one.unsqueeze(1) for one in (self.q(vectors), self.k(vectors), vectors))
+        return _attend_to_itself(self, queries, keys, values, cache, mask)
+
+
+def _attend_to_itself(
+    part: nn.Module, queries: Tensor, keys: Tensor, values: Tensor, cache: KVCache | None, mask: AttentionMask
+) -> tuple[Tensor, KVCache | None]:
+    """What queries (B, H, T, d) find in the cache and among their own symbols, and the cache with these."""
+    if mask.rotation is not None:
+        queries, keys = rotated(queries, mask.rotation), rotated(keys, mask.rotation)
+    if cache is None:
+        return attend(part, queries, KVCache(keys, values), mask), None
+    cache = cache.extended(keys, values)
+    return attend(part, queries, cache, mask), cache
 
 
 class Block(nn.Module):
     """Transformer block: self-attention, cross-attention if there is a source, then an MLP, each with a residual.
 
-    Pre-norm (GPT-2), or post-norm (the Transformer of 2017, BERT). `source_width` is that of the source's vectors.
+    Pre-norm (GPT-2), or post-norm (the Transformer of 2017, BERT). `source_width` is that of the source's vectors;
+    `attention` stands for that of several heads.
     """
 
     def __init__(
@@ -170,9 +229,10 @@ class Block(nn.Module):
         epsilon: float = 1e-5,
         bf16: bool = False,
         source_width: int | None = None,
+        attention: DirectAttention | None = None,
     ) -> None:
         super().__init__()
-        self.attention = SelfAttention(width, heads, bf16)
+        self.attention = attention or SelfAttention(width, heads, bf16)
         self.attention_norm = nn.LayerNorm(width, epsilon)
         self.cross = None if source_width is None else Attention(width, heads, source_width, bf16)
         self.cross_norm = None if source_width is None else nn.LayerNorm(width, epsilon)
@@ -192,7 +252,12 @@ class Block(nn.Module):
     @property
     def last_linears(self) -> list[Linear]:
         """The matrices whose results are added to the residual stream."""
-        return [self.attention.out, *([] if self.cross is None else [self.cross.out]), self.down]
+        cross = [] if self.cross is None else [self.cross.out]
+        return [*self.attention.last_linears, *cross, self.down]
+
+    def start(self, batch: int) -> KVCache:
+        """The cache of having read nothing."""
+        return self.attention.start(batch, self.mlp_norm.weight.device)
 
     def mlp(self, vectors: Tensor) -> Tensor:
         """The position-wise feed-forward network."""
@@ -206,11 +271,12 @@ class Block(nn.Module):
         mask: AttentionMask,
         source: KVCache | None = None,
         source_mask: AttentionMask | None = None,
+        places: Tensor | None = None,
     ) -> tuple[Tensor, KVCache | None]:
         found, cache = self.attention(self._before(self.attention_norm, vectors), cache, mask)
         vectors = self._after(self.attention_norm, vectors, found)
         if self.cross is not None and self.cross_norm is not None:
-            found = self.cross(self._before(self.cross_norm, vectors), source, source_mask)
+            found = self.cross(self._before(self.cross_norm, vectors), source, source_mask, places)
             vectors = self._after(self.cross_norm, vectors, found)
         found = self.mlp(self._before(self.mlp_norm, vectors))
         return tap.tell(self, "output", self._after(self.mlp_norm, vectors, found)), cache
@@ -246,7 +312,7 @@ class BlockStack(nn.Module):
 
     def start(self, batch: int) -> tuple[KVCache, ...]:
         """The cache of every block, having read nothing."""
-        return tuple(block.attention.start(batch) for block in self.all)
+        return tuple(block.start(batch) for block in self.all)
 
     def read_source(self, vectors: Tensor, real: Tensor) -> SourceCache:
         """Keys and values of a source (B, S, M) for the cross-attention of every block; `real` (B, S): no padding."""
@@ -261,10 +327,13 @@ class BlockStack(nn.Module):
         source: SourceCache | None = None,
     ) -> tuple[Tensor, tuple[KVCache, ...]]:
         """Without `caches`, nothing is remembered either."""
+        if source is not None and any(tap.is_tapped(block.cross, "weights") for block in self.all):
+            source = source.settled()
         after, source_mask = [], None if source is None else padding_mask(source.real)
+        places = None if source is None else source.places
         for place, block in enumerate(self.all):
             before = caches[place] if caches else None
             known = None if source is None else source.blocks[place]
-            vectors, cache = block(vectors, before, mask, known, source_mask)  # (B, T, D)
+            vectors, cache = block(vectors, before, mask, known, source_mask, places)  # (B, T, D)
             after.append(cache)
         return vectors, tuple(after) if caches else ()

@@ -27,6 +27,7 @@ INITS: dict[str, Callable[[Tensor], Tensor] | None] = {
 }
 See = Callable[[str, Tensor], Tensor]  # a tap at (B, D) by its name: what comes back is computed with
 WIDE = 384  # units from which products of few rows gain by bfloat16
+FAINT = 0.1  # of the usual hidden weights: with what a memory begins that nothing else holds in check
 LATCH = 1e4  # far enough for a sigmoid to be 0 or 1
 
 
@@ -222,7 +223,55 @@ class LstmCell(Cell):
         return more, torch.cat([self.input_weight, latch.unsqueeze(1)], 1)
 
 
-class CoupledLstmCell(LstmCell):
+class LoopedLstmCell(LstmCell):
+    """A cell with a memory that torch has no loop for: it runs by one of our own."""
+
+    def run(
+        self, vectors: Tensor, memory: CellState, weight: Tensor, lengths: Tensor | None, bf16: bool = False
+    ) -> tuple[Tensor, CellState]:
+        with torch.autocast(vectors.device.type, torch.bfloat16, enabled=bf16):
+            inputs = self.project(vectors).to(vectors.dtype)  # (T, B, G D)
+        paths = unrolled.memory(inputs, memory[0], memory[1], weight, self.gates, bf16 and self.width >= WIDE)
+        return paths[0], tuple(after(path, one, lengths) for path, one in zip(paths, memory, strict=True))
+
+
+class AdditiveCell(LoopedLstmCell):
+    """c = c + g, h = tanh(c): a memory that is added to and never forgets, the first step from an RNN to the LSTM.
+
+    The gradient dc_t/dc_{t-1} is I + diag(1 - g²) U diag(1 - h²), so U begins small.
+    """
+
+    gates = ("candidate",)
+    biases: ClassVar = {}
+
+    def reset(self, init: str) -> None:
+        super().reset(init)
+        if INITS[init] is None:
+            with torch.no_grad():
+                self.hidden_weight.mul_(FAINT)
+
+    def step(self, inputs: Tensor, memory: CellState, weight: Weight, see: See = unseen) -> CellState:
+        hidden, cell = memory
+        g = see("gates.candidate", self.joined(inputs, hidden, weight).tanh())  # (B, D)
+        cell = see("cell", cell + g)
+        return see("hidden", self.squashed(cell)), cell
+
+
+class NoOutputCell(LoopedLstmCell):
+    """c = f * c + i * g, h = tanh(c): it forgets and takes in by gates, and shows all that it holds."""
+
+    gates = ("input", "forget", "candidate")
+
+    def step(self, inputs: Tensor, memory: CellState, weight: Weight, see: See = unseen) -> CellState:
+        hidden, cell = memory
+        i, f, g = self.joined(inputs, hidden, weight).chunk(3, 1)  # (B, D) each
+        i, f = see("gates.input", i.sigmoid()), see("gates.forget", f.sigmoid())
+        g = see("gates.candidate", g.tanh())
+        cell = see("cell", torch.addcmul(f * cell, i, g))
+        return see("hidden", self.squashed(cell)), cell
+
+
+class CoupledLstmCell(LoopedLstmCell):
     """As `LstmCell` with f = 1 - i: a cell moves from what it was towards the candidate, never beyond."""
 
     gates = ("input", "candidate", "output")
@@ -235,10 +284,6 @@ class CoupledLstmCell(LstmCell):
         g, o = see("gates.candidate", g.tanh()), see("gates.output", o.sigmoid())
         cell = see("cell", torch.lerp(cell, g, i))
         return see("hidden", o * self.squashed(cell)), cell
-
-    @property
-    def fused(self) -> bool:
-        return False
 
 
 class GruBeforeCell(Cell):

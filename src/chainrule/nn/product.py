@@ -7,7 +7,8 @@ read in 0.8 ms, take the loop below 1.5 ms (one thread: 2.0), oneDNN 2.5 (4.3) a
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -19,10 +20,26 @@ from torch.autograd.function import once_differentiable
 
 from chainrule.runtime import compiled
 
+FLOOR = 8  # rows from which on libraries give a row the same numbers, however many others there are
 FEW = 5  # rows for which the matrix is what takes time
 LARGE = 1 << 17  # numbers in a matrix from which it matters
 NOTHING = np.empty(0, np.float32)
 THREADS = threading.Lock()  # numba's serve one caller at a time
+_steady = threading.local()
+
+
+@contextmanager
+def steady() -> Iterator[None]:
+    """A stretch in which a row of a product is the same to the bit whatever rows are beside it, in this thread.
+
+    Libraries add up in another order where there are only a few rows, so there are never fewer than FLOOR of them.
+    """
+    before = getattr(_steady, "on", False)
+    _steady.on = True
+    try:
+        yield
+    finally:
+        _steady.on = before
 
 
 def linear(vectors: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -30,16 +47,32 @@ def linear(vectors: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tenso
     quick = vectors.is_cpu and vectors.dtype is weight.dtype is torch.float32
     if torch.is_grad_enabled() or not quick or not vectors.numel():
         return F.linear(vectors, weight, bias)
+    if getattr(_steady, "on", False):
+        return _floored(vectors, weight, bias)
     few = weight.numel() >= LARGE and vectors.numel() <= FEW * weight.shape[1] and weight.is_contiguous()
     if few and THREADS.acquire(blocking=False):
         try:
             return _few(vectors, weight, bias)
         finally:
             THREADS.release()
+    return _many(vectors, weight, bias)
+
+
+def _many(vectors: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """By the libraries behind torch."""
     if not torch._C._has_mkldnn:
         return F.linear(vectors, weight, bias)
     found: Tensor = torch.ops.mkldnn._linear_pointwise(vectors, weight, bias, "none", [], "")
     return found
+
+
+def _floored(vectors: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """With FLOOR rows at least; what is beside those there are does not matter."""
+    rows = vectors.reshape(-1, vectors.shape[-1])  # (M, D)
+    if len(rows) >= FLOOR:
+        return _many(vectors, weight, bias)
+    found = _many(F.pad(rows, (0, 0, 0, FLOOR - len(rows))), weight, bias)
+    return found[: len(rows)].view(*vectors.shape[:-1], -1)
 
 
 def bf16_pays() -> bool:

@@ -20,13 +20,21 @@ class OneWay(nn.Module):
 
     Rows may end early: after `lengths` (B,) symbols; what comes then changes no memory and its hidden vectors
     mean nothing. None: no row does. With `bf16` it trains by products in bfloat16 unless it goes step by step, and
-    runs in full precision otherwise.
+    runs in full precision otherwise. With `learned` the memory before the first symbol is learnt, too; it begins as
+    zeros.
     """
 
     def __init__(
-        self, cell: Cell, *, backward: bool = False, weight_drop: float = 0.0, bf16: bool = False
+        self,
+        cell: Cell,
+        *,
+        backward: bool = False,
+        weight_drop: float = 0.0,
+        bf16: bool = False,
+        learned: bool = False,
     ) -> None:
         super().__init__()
+        self.first = nn.Parameter(torch.zeros(cell.memories, cell.width)) if learned else None
         self.bf16 = bf16
         self.cell = cell
         self.backward = backward
@@ -40,7 +48,9 @@ class OneWay(nn.Module):
 
     def start(self, batch: int) -> CellState:
         """The memory of having read nothing."""
-        return (self.cell.bias.new_zeros(batch, self.width),) * self.cell.memories
+        if self.first is None:
+            return (self.cell.bias.new_zeros(batch, self.width),) * self.cell.memories
+        return self.first.unsqueeze(1).repeat(1, batch, 1).unbind()
 
     def forward(
         self, vectors: Tensor, memory: CellState, lengths: Tensor | None = None
@@ -128,10 +138,14 @@ Direction = Literal["forward", "backward", "both"]
 
 
 def layer(
-    make: Callable[[], Cell], direction: Direction = "forward", weight_drop: float = 0.0, bf16: bool = False
+    make: Callable[[], Cell],
+    direction: Direction = "forward",
+    weight_drop: float = 0.0,
+    bf16: bool = False,
+    learned: bool = False,
 ) -> OneWay | BothWays:
-    """A layer of the cells that `make` makes, for any direction."""
-    one = partial(OneWay, weight_drop=weight_drop, bf16=bf16)
+    """A layer of the cells that `make` makes, for any direction; `learned`: so is its initial state."""
+    one = partial(OneWay, weight_drop=weight_drop, bf16=bf16, learned=learned)
     if direction == "both":
         return BothWays(one(make()), one(make(), backward=True))
     return one(make(), backward=direction == "backward")

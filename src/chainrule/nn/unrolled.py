@@ -43,6 +43,16 @@ def gru_after(inputs: Tensor, first: Tensor, weight: Tensor, bias: Tensor, bf16:
     return _After.apply(inputs, first, weight, bias, bf16)  # type: ignore[no-untyped-call, no-any-return]
 
 
+def memory(
+    inputs: Tensor, first: Tensor, cell: Tensor, weight: Tensor, gates: tuple[str, ...], bf16: bool = False
+) -> tuple[Tensor, Tensor]:
+    """c = f * c + i * g, h = o * tanh(c) for inputs (T, B, G D): all hidden vectors and all cells (T, B, D).
+
+    A gate that is not among `gates` is 1; without a forget gate beside an input gate, f = 1 - i.
+    """
+    return _Memory.apply(inputs, first, cell, weight, gates, bf16)  # type: ignore[no-untyped-call, no-any-return]
+
+
 def _sized(matrix: Tensor, bf16: bool) -> Tensor:
     return matrix.bfloat16() if bf16 else matrix
 
@@ -170,3 +180,84 @@ class _After(torch.autograd.Function):
         to_inputs[..., : 2 * width] = to_projected[..., : 2 * width]
         to_weight = _over_all(to_projected, path[:-1], context.bf16)
         return to_inputs, change, to_weight, to_projected[..., 2 * width :].sum((0, 1)), None
+
+
+class _Memory(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        context: Any,
+        inputs: Tensor,
+        first: Tensor,
+        cell: Tensor,
+        weight: Tensor,
+        gates: tuple[str, ...],
+        bf16: bool,
+    ) -> tuple[Tensor, Tensor]:
+        path, cells, into = _path(first, len(inputs)), _path(cell, len(inputs)), _sized(weight, bf16).t()
+        opened, squashed = (
+            torch.empty_like(inputs),
+            torch.empty_like(path[1:]),
+        )  # (T, B, G D), tanh(c) (T, B, D)
+        parts = _gates(opened, gates)
+        for step, given in enumerate(inputs):
+            torch.add(given, _times(path[step], into), out=opened[step])
+            own = {name: part[step] for name, part in parts.items()}
+            for name, gate in own.items():
+                gate.tanh_() if name == "candidate" else gate.sigmoid_()
+            _remember(cells[step], own, out=cells[step + 1])
+            torch.tanh(cells[step + 1], out=squashed[step])
+            path[step + 1] = own["output"] * squashed[step] if "output" in own else squashed[step]
+        context.save_for_backward(path, cells, opened, squashed, weight)
+        context.how = gates, bf16
+        return path[1:], cells[1:]
+
+    @staticmethod
+    @once_differentiable
+    def backward(context: Any, to_hidden: Tensor, to_cells: Tensor) -> tuple[Tensor | None, ...]:
+        (path, cells, opened, squashed, weight), (gates, bf16) = context.saved_tensors, context.how
+        back, to_inputs = _sized(weight, bf16), torch.empty_like(opened)
+        parts, changes = _gates(opened, gates), _gates(to_inputs, gates)
+        change = kept = torch.zeros_like(path[0])  # of the hidden vector, of the cell (B, D)
+        for step in reversed(range(len(opened))):
+            own, to_own = ({name: part[step] for name, part in one.items()} for one in (parts, changes))
+            change = change + to_hidden[step]
+            if "output" in own:
+                to_own["output"].copy_(sigmoid_back(change * squashed[step], own["output"]))
+                change = change * own["output"]
+            kept = kept + to_cells[step] + tanh_back(change, squashed[step])
+            kept = _remember_back(kept, cells[step], own, to_own)
+            change = _times(to_inputs[step], back)
+        return to_inputs, change.to(weight.dtype), kept, _over_all(to_inputs, path[:-1], bf16), None, None
+
+
+Gates = dict[str, Tensor]
+
+
+def _gates(values: Tensor, gates: tuple[str, ...]) -> Gates:
+    """Views (T, B, D) of values (T, B, G D), by the names of the gates."""
+    return dict(zip(gates, values.chunk(len(gates), 2), strict=True))
+
+
+def _remember(cell: Tensor, gates: Gates, out: Tensor) -> None:
+    """The next cell (B, D)."""
+    if "input" not in gates:
+        torch.add(cell, gates["candidate"], out=out)
+    elif "forget" not in gates:
+        torch.lerp(cell, gates["candidate"], gates["input"], out=out)
+    else:
+        torch.mul(cell, gates["forget"], out=out).addcmul_(gates["input"], gates["candidate"])
+
+
+def _remember_back(kept: Tensor, cell: Tensor, gates: Gates, changes: Gates) -> Tensor:
+    """From the gradient of the next cell to that of this one; those of the gates are written into `changes`."""
+    candidate = gates["candidate"]
+    if "input" not in gates:
+        changes["candidate"].copy_(tanh_back(kept, candidate))
+        return kept
+    opened, coupled = gates["input"], "forget" not in gates
+    changes["candidate"].copy_(tanh_back(kept * opened, candidate))
+    changes["input"].copy_(sigmoid_back(kept * (candidate - cell if coupled else candidate), opened))
+    if coupled:
+        return torch.addcmul(kept, kept, opened, value=-1.0)
+    changes["forget"].copy_(sigmoid_back(kept * cell, gates["forget"]))
+    return kept * gates["forget"]

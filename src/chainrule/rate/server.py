@@ -7,6 +7,7 @@ talk to it), asks for nothing from elsewhere, and gives texts as JSON, which the
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
@@ -64,6 +65,11 @@ class Server(ThreadingHTTPServer):
     def address(self) -> str:
         """What to type into a browser."""
         return f"http://{HOST}:{self.port}/"
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A browser that is gone before it was answered is nothing to tell: what it said is on the disk."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
     def shown(self, query: Mapping[str, str]) -> dict[str, Any]:
         """The next pair of a rater."""

@@ -115,6 +115,7 @@ class Task(Config, ABC):
     shown: ClassVar[tuple[str, ...]] = ()  # the figures that are printed; none named: all of them
     figure: ClassVar[str] = "log_loss"  # the one of them that models are compared by
     maximise: ClassVar[bool] = False  # whether more of it is better
+    most: ClassVar[float] = 1.0  # which it then is at most
     divides: ClassVar[bool] = True  # parts of the data are held out to judge on, where none are given
     label_smoothing: float = option(
         0.0, "label smoothing: share of each target spread over all", low=0, high=0.9

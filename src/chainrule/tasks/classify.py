@@ -16,7 +16,7 @@ from chainrule.data.roles import Role
 from chainrule.data.rows import LABEL
 from chainrule.errors import ConfigError
 from chainrule.judge.classes import Classified, best_temperature
-from chainrule.judge.judged import Judged, Share, Table
+from chainrule.judge.judged import Judged, Share, Table, one_line
 from chainrule.models.base import Body
 from chainrule.models.mix import best_weights
 from chainrule.models.state import State
@@ -50,7 +50,7 @@ class Label(Answer):
         return {"label": self.label, "probabilities": dict(self.probabilities)}
 
     def line(self) -> str:
-        return f"{self.label}\t{self.probabilities[self.label]:.4f}"
+        return f"{one_line(self.label)}\t{self.probabilities[self.label]:.4f}"
 
     def table(self) -> Table:
         return Table(

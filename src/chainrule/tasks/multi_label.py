@@ -15,7 +15,7 @@ from chainrule.data.corpus import Part
 from chainrule.data.roles import Role
 from chainrule.data.rows import LABEL
 from chainrule.errors import ConfigError, ModelError
-from chainrule.judge.judged import Judged, Share, Table
+from chainrule.judge.judged import Judged, Share, Table, one_line
 from chainrule.judge.label_sets import HALF, LabelSetsJudged, best_temperature, best_thresholds
 from chainrule.models.base import Body
 from chainrule.models.mix import best_weights
@@ -47,7 +47,7 @@ class LabelSet(Answer):
         return {"labels": list(self.labels), "probabilities": dict(self.probabilities)}
 
     def line(self) -> str:
-        return f"{', '.join(self.labels)}\t{', '.join(f'{one:.4f}' for one in self.chances)}"
+        return f"{one_line(', '.join(self.labels))}\t{', '.join(f'{one:.4f}' for one in self.chances)}"
 
     def table(self) -> Table:
         rows = [

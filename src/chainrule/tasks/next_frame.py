@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from chainrule.codecs.base import Codec
-from chainrule.codecs.frames import Frames
 from chainrule.data.batches import Batch, Batches, TensorBatch, next_batches
 from chainrule.data.corpus import Part
 from chainrule.data.roles import Role
@@ -171,8 +170,7 @@ class NextFrameTask(Supervised):
         }
         starts = np.flatnonzero(ids == BOS)
         sums = {name: np.add.reduceat(one.astype(np.float64), starts, 0) for name, one in counted.items()}
-        assert isinstance(codec, Frames)
-        return NextFrames(**sums, scale=codec.moments.scale)  # type: ignore[arg-type]
+        return NextFrames(**sums, scale=codec.scale)  # type: ignore[arg-type]
 
     def calibrated(self, body: Body, head: Any, part: Part | None, codecs: Mapping[str, Codec]) -> Gaussian:
         return head  # type: ignore[no-any-return]
@@ -181,9 +179,8 @@ class NextFrameTask(Supervised):
         self, body: Body, head: Any, part: Part, codecs: Mapping[str, Codec], top: int | None = None
     ) -> Sequence[NextFrame]:
         ids, codec = np.asarray(part[TEXT].ids), codecs[TEXT]
-        assert isinstance(codec, Frames)
         mean, wide = np.split(self.told(body, head, ids)[ids == EOS], 2, 1)  # (N, F) each
-        wide = np.exp(wide) * codec.moments.scale
+        wide = np.exp(wide) * codec.scale
         return [NextFrame(*one) for one in zip(codec.values(mean).tolist(), wide.tolist(), strict=True)]
 
     def examples(self, part: Part, codecs: Mapping[str, Codec]) -> Any:

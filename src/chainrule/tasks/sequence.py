@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from chainrule.heads.base import Head
 
-ROWS = 256  # texts read side by side
+ROWS, NUMBERS = 256, 1 << 26  # texts read side by side, and numbers of their hidden vectors, at most
 AGAIN = "Copy or save the model again."
 WINDOWS = "they are read in overlapping windows, and the mean of their logits counts"
 POOLINGS = ("mean", "max", "last", "first", "cls", "ends", "concat", "attention")
@@ -55,6 +55,13 @@ class SequenceTask(Averaged):
         None, "how a sequence becomes one vector; not given: as suits the model", choices=POOLINGS
     )
     head_dropout: float = option(0.5, "dropout of the pooled vector while training", low=0.0, high=0.99)
+    head_layers: int = option(
+        0,
+        "bidirectional LSTM layers between the body and pooling, as above a frozen ELMo; 0: none",
+        low=0,
+        high=64,
+    )
+    head_units: int = option(128, "units of such a layer, in each direction", low=1, high=1 << 16)
     dense: int = option(0, "units of a ReLU layer between pooling and output; 0: none", low=0, high=65_536)
 
     pair: str | None = option(
@@ -130,6 +137,8 @@ class SequenceTask(Averaged):
         told: dict[str, Any] = {
             "pooling": self.pooling or body.pooling,
             "dropout": self.head_dropout,
+            "layers": self.head_layers,
+            "layer_units": self.head_units,
             "dense": self.dense,
             "sigmoid": self.one_unit(answers),
             "width": body.width,
@@ -188,8 +197,7 @@ class SequenceTask(Averaged):
         texts = self._batches(body, part, Wanted(np.full(part.examples, PAD), {}), ROWS)
         found = np.zeros((part.examples, head.config.answers), np.float32)
         order = np.argsort(texts.window_sizes, kind="stable")
-        for at in range(0, len(order), ROWS):
-            some = order[at : at + ROWS]
+        for some in _together(order, texts.window_sizes, body.width):
             given = texts.at(some).tensors(body.device)
             with body.inference(given.tokens.numel()):
                 head.eval()
@@ -218,6 +226,16 @@ class SequenceTask(Averaged):
         cut = int((sizes > body.context).sum()) if body.context else 0
         told = f"{cut:,} {what} longer than --context {body.context}: {WINDOWS}"
         return (told,) if cut else ()
+
+
+def _together(order: np.ndarray, sizes: np.ndarray, width: int) -> Iterator[np.ndarray]:
+    """Texts, from short to long, as many at a time as are read side by side."""
+    at = 0
+    while at < len(order):
+        longest = int(sizes[order[min(at + ROWS, len(order)) - 1]])
+        count = max(1, min(ROWS, NUMBERS // max(1, longest * width)))
+        yield order[at : at + count]
+        at += count
 
 
 def _checked(logits: Tensor, rows: int, answers: int) -> np.ndarray:

@@ -84,6 +84,13 @@ class Tag(Averaged):
     head_dropout: float = option(
         0.3, "dropout of hidden vectors under the head while training", low=0.0, high=0.99
     )
+    head_layers: int = option(
+        0,
+        "bidirectional LSTM layers between the body and the tags, as above a frozen ELMo; 0: none",
+        low=0,
+        high=64,
+    )
+    head_units: int = option(128, "units of such a layer, in each direction", low=1, high=1 << 16)
 
     def roles(self) -> Sequence[Role]:
         return (Role(TEXT, otherwise="words"), Role(WORDS, codec="bytes"), Role(LABEL, codec="tags"))
@@ -97,6 +104,8 @@ class Tag(Averaged):
             answers=all_labels(codecs),
             crf=self.crf and not counted,
             dropout=self.head_dropout,
+            layers=0 if counted else self.head_layers,
+            layer_units=self.head_units,
             direct=counted,
         )
         return TagHead.seeded(config, seed).ruled(legal(names(codecs)))

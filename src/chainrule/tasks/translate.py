@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -12,17 +12,18 @@ from chainrule.codecs.base import Codec
 from chainrule.config import option
 from chainrule.data.batches import Batch, Batches, TensorBatch
 from chainrule.data.corpus import Part
+from chainrule.data.dataset import Prepared
 from chainrule.data.encoder_inputs import EncoderInputs
 from chainrule.data.paired import PairedBatches
 from chainrule.data.roles import Role
 from chainrule.data.rows import TARGET
-from chainrule.errors import ConfigError
+from chainrule.errors import ConfigError, DataError
 from chainrule.judge.score import Score, measure
 from chainrule.models.base import Body, LanguageModel
 from chainrule.models.readers import Parallel
 from chainrule.models.state import State
 from chainrule.symbols import BOS, EOS, PAD
-from chainrule.tasks.base import BatchSize, Figures, mean_loss, register
+from chainrule.tasks.base import BatchSize, Figures, Task, mean_loss, register
 from chainrule.tasks.next import language_model_loss
 from chainrule.tasks.supervised import Teaching
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 SOURCE = "source"
 TOGETHER = 4096  # symbols scored side by side
+SHOWN = 5  # rows that a filter names
 
 
 @register("translate")
@@ -42,9 +44,11 @@ class Translate(Teaching):
 
     predicts: ClassVar[str | None] = TARGET
     source: ClassVar[str | None] = SOURCE
-    shown: ClassVar[tuple[str, ...]] = ("perplexity", "bits_per_symbol", "unknown")
+    shown: ClassVar[tuple[str, ...]] = ("perplexity", "bits_per_symbol", "chrf", "unknown")
     default_model: ClassVar[str | None] = "transformer"
-    figure: ClassVar[str] = "bits_per_symbol"
+    figure: ClassVar[str] = "bleu"
+    maximise: ClassVar[bool] = True
+    most: ClassVar[float] = 100.0
 
     sources: tuple[str, ...] = option(
         (), "several columns to write from, each --sources NAME; --source question,image says the same"
@@ -54,6 +58,13 @@ class Translate(Teaching):
     )
     label_smoothing: float = option(
         0.1, "label smoothing: share of each target spread over all", low=0, high=0.9
+    )
+    length_ratio: float | None = option(
+        None,
+        "length-ratio filter: leave out of training the pairs one side of which has more than so many times as many "
+        "symbols as the other, such as 3; not given: none",
+        low=1.0,
+        high=1e6,
     )
 
     def __post_init__(self) -> None:
@@ -98,6 +109,30 @@ class Translate(Teaching):
     def judge(self, body: Body, head: Head | None, part: Part, codecs: Mapping[str, Codec]) -> Figures:
         assert isinstance(body, LanguageModel)
         return Figures(scored(body, part).figures())
+
+
+def cleaned(task: Task, prepared: Prepared) -> Prepared:
+    """Without the pairs of the training part that the length-ratio filter leaves out, which is told."""
+    ratio = task.length_ratio if isinstance(task, Translate) else None
+    if ratio is None:
+        return prepared
+    part = prepared.train
+    one, other = EncoderInputs.of(part, TARGET).lengths, part[TARGET].lengths
+    kept = np.maximum(one, other) <= ratio * np.minimum(one, other)
+    if not kept.any():
+        raise DataError(
+            f"--length-ratio {ratio:g} would leave out all {len(kept):,} pairs. Take a higher one: their sources and "
+            f"targets have {np.median(one):.0f} and {np.median(other):.0f} symbols each."
+        )
+    left = np.flatnonzero(~kept)
+    if not len(left):
+        return prepared
+    told = ", ".join(f"{row + 1:,} ({one[row]:,} and {other[row]:,})" for row in left[:SHOWN])
+    note = (
+        f"{len(left):,} of {len(kept):,} pairs to learn from were left out, one side longer than {ratio:g} times the "
+        f"other: rows {told}{', …' if len(left) > SHOWN else ''}"
+    )
+    return replace(prepared, train=part.select(np.flatnonzero(kept)), remarks=(note,))
 
 
 def scored(model: LanguageModel, part: Part) -> Score:

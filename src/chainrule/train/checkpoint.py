@@ -3,6 +3,7 @@
 run/
   checkpoint.safetensors   weights, optimiser, carried memory, random state, best weights, plain facts
   metrics.jsonl            one line a validation
+  kept/STEP.safetensors    weights on the way, with --keep
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from chainrule.errors import BundleError
 from chainrule.store import tensors
 from chainrule.store.files import new_file
 from chainrule.train.budget import Speed
+from chainrule.train.figures import StepFigures, kept
 from chainrule.train.losses import LossPoints
 from chainrule.train.schedule import Plan
 
@@ -48,6 +50,7 @@ class Progressing:
     threads: int = 1  # sums depend on how work is shared out
     history: list[dict[str, float]] = field(default_factory=list)  # a line a validation
     losses: LossPoints = field(default_factory=LossPoints)  # of training, between them
+    figures: StepFigures = field(default_factory=StepFigures)  # of gradients, since the last validation
     ended: bool = False  # all of its plan was done: it continues with more time only
     plan: Plan = field(default_factory=Plan)
     speed: Speed = field(default_factory=Speed)
@@ -57,8 +60,8 @@ class Progressing:
         """From a checkpoint."""
         try:
             plan, speed = Plan.from_values(values["plan"]), Speed(**values["speed"])
-            losses = LossPoints(**values["losses"])
-            return cls(**{**values, "plan": plan, "speed": speed, "losses": losses})
+            losses, figures = LossPoints(**values["losses"]), StepFigures(**values.get("figures", {}))
+            return cls(**{**values, "plan": plan, "speed": speed, "losses": losses, "figures": figures})
         except (KeyError, TypeError) as error:
             raise BundleError(
                 f"The checkpoint is of another version ({error}). Start from scratch: --force."
@@ -78,7 +81,7 @@ def clear_run(folder: str | Path | None, resume: bool, force: bool) -> None:
         raise BundleError(
             f"{folder} holds the record of a finished run. Replace it with --force, or remove it."
         )
-    for path in (stopped, finished):
+    for path in (stopped, finished, *kept(Path(folder)).values()):
         path.unlink(missing_ok=True)
 
 

@@ -131,6 +131,12 @@ class TrainConfig(Config):
         False, "FSDP: shard weights, gradients and optimiser state over the processes of torchrun"
     )
     checkpoint_every: str = option("5m", "time between two checkpoints, such as 30s or 5m")
+    keep: int = option(
+        0,
+        "models of the run to keep on the way, at most so many, for chainrule look --view training; 0: none",
+        low=0,
+        high=1000,
+    )
     seed: int = option(1, "seed of initial weights, batches and dropout", low=0, high=LARGEST_SEED)
 
     def __post_init__(self) -> None:
@@ -154,6 +160,11 @@ class TrainConfig(Config):
         if self.tokens is not None:
             return max(1, round(self.tokens / max(1, symbols)))
         return self.steps or max(1, round((EPOCHS if self.epochs is None else self.epochs) * epoch))
+
+    @property
+    def peak(self) -> float:
+        """The learning rate, where none was chosen."""
+        return 0.003 if self.lr is None else self.lr
 
     @property
     def seconds(self) -> float | None:

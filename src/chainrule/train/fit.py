@@ -38,6 +38,7 @@ from chainrule.tasks.base import Task, tasks
 from chainrule.tasks.base import task as task_named
 from chainrule.tasks.sequence import SequenceTask
 from chainrule.tasks.supervised import Supervised, Teaching
+from chainrule.tasks.translate import cleaned
 from chainrule.train.budget import Timing
 from chainrule.train.card import Outcome, card_of
 from chainrule.train.checkpoint import clear_run
@@ -177,7 +178,7 @@ def _fit(
     parts = (asked.data, asked.valid, asked.test)
     roles = _roles(model, task)
     prepared = preparing(*parts, options=options, roles=roles, allowed=known, divide=task.divides)
-    prepared = vectors.known(prepared) if vectors else prepared
+    prepared = cleaned(task, vectors.known(prepared) if vectors else prepared)
     start = vectors.start(prepared) if vectors else None
     settings: Any = family(model).Config.from_values(share(options, family(model).Config))
     read = prepared.codecs[task.body_role(prepared.codecs)]
@@ -242,8 +243,8 @@ def finished(
     card = card_of(task, found, prepared)
     if not again:
         return Bundle(prepared.codecs, found.body, task, found.head, card)
-    whole = prepared.everything()
-    told = card | refit_facts(card, prepared, whole)
+    whole = cleaned(task, prepared.everything())
+    told = card | refit_facts(card, prepared, whole, found.head)
     if isinstance(found.body, CountingModel):
         return Bundle(prepared.codecs, recount(found.body, whole, place.progress), task, None, told)
     if isinstance(found.body, ArrayLearner):

@@ -276,6 +276,7 @@ class _Watcher:
         if "symbols" in values:
             loss = values["loss"]
             self.smooth = loss if math.isnan(self.smooth) else 0.97 * self.smooth + 0.03 * loss
+            self.step.loss = self.smooth
             self.step(values["symbols"])
         if "valid" in values:
             self.valid, self.step.nats = f", valid {values['valid']:.3f}", values["valid"]

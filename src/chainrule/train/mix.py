@@ -37,7 +37,7 @@ def mix(
     if len(bundles) < 2:
         raise ModelError(f"A mix needs two models or more, not {len(bundles)}.")
     if any(bundle.head is not None for bundle in bundles):
-        return _answering(bundles, valid, adapt, names, reading)
+        return _answers(bundles, valid, adapt, names, reading)
     codec = bundles[0].codec
     for other in bundles[1:]:
         if other.codec.fingerprint() != codec.fingerprint():
@@ -62,7 +62,7 @@ def mix(
     return Bundle.of(codec, model, facts)
 
 
-def _answering(
+def _answers(
     bundles: Sequence[Bundle],
     valid: Given,
     adapt: AdaptConfig,

@@ -81,12 +81,19 @@ def retrain(
     return found.body, found.head
 
 
-def refit_facts(card: Mapping[str, Any], prepared: Prepared, whole: Prepared) -> dict[str, Any]:
+def refit_facts(
+    card: Mapping[str, Any], prepared: Prepared, whole: Prepared, head: Head | None = None
+) -> dict[str, Any]:
     """What a card says of it, a sentence among its notes included."""
     parts, main, before = ["train", *prepared.data.held], whole.train.main, prepared.train.main.symbols
+    same = (
+        "the figures are"
+        if head is None
+        else "the figures and what was calibrated (temperature, thresholds) are"
+    )
     note = (
         f"refitted on everything ({' + '.join(parts)}, {main.symbols:,} symbols); "
-        f"the figures are those of its twin, fitted to {before:,} of them"
+        f"{same} those of its twin, fitted to {before:,} of them"
     )
     facts = {"on": parts, "sequences": main.sequences, "symbols": main.symbols, "bytes": main.bytes}
     return {"notes": [*card["notes"], note], "refit": facts}

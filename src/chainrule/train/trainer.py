@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from chainrule.data.batches import Batch, Batches
-from chainrule.errors import ModelError, Stopped
+from chainrule.errors import Stopped
 from chainrule.models.neural import Neural
 from chainrule.models.state import State
 from chainrule.runtime import KEEP
@@ -28,6 +28,7 @@ from chainrule.train.carried import interleaved
 from chainrule.train.checkpoint import Checkpoint, Journal, Progressing, load, save, under
 from chainrule.train.config import TrainConfig
 from chainrule.train.distributed import ALONE, ProcessGroup
+from chainrule.train.figures import check_finite, keep
 from chainrule.train.muon import optimizer_for
 from chainrule.train.network import Network, Rates, Valid
 from chainrule.train.schedule import PROBE, VALIDATIONS, Plan, Revision, duration
@@ -219,7 +220,7 @@ class Trainer:
         began = self.now
         count = max(1, sum(batch.count for batch in batches))
         self.rates.thaw(self.network, self.plan.progress(self.at.step))
-        nats = self._learn(batches, count, self.plan.rate(self.at.step, self._peak))
+        nats = self._learn(batches, count, self.plan.rate(self.at.step, self.config.peak))
         self._average()
         self.at.step += 1
         if self.budget and self.at.step > 1:  # the first step warms up allocators and caches
@@ -233,7 +234,9 @@ class Trainer:
         """One step over `count` symbols; gives their loss."""
         self.optimizer.zero()
         [nats] = self.group.all_reduce([sum(self._learn_from(batch, count) for batch in batches)])
-        self._check(nats, self._clip())
+        norm = self._clip()
+        check_finite(nats, norm, self.at.step + 1, self.config.peak, self.folder)
+        self.at.figures.add(norm, self.config.clip_norm)
         self.optimizer.step(rate)
         return nats
 
@@ -251,7 +254,7 @@ class Trainer:
 
     def _idle(self, batch: Batch) -> float:
         """Nothing to learn from: there are more processes than rows."""
-        self.state = self.body.start(0) if self.body.context is None else None
+        self.state = self.body.start(0).detach() if self.body.context is None else None
         return 0.0
 
     def _clip(self) -> float:
@@ -268,19 +271,6 @@ class Trainer:
         """Continue with these."""
         self.network.load_state_dict(weights)
 
-    @property
-    def _peak(self) -> float:
-        return 0.003 if self.config.lr is None else self.config.lr
-
-    def _check(self, nats: float, norm: float) -> None:
-        if math.isfinite(nats) and math.isfinite(norm):
-            return
-        kept = f" The last checkpoint is intact in {self.folder}." if self.folder else ""
-        raise ModelError(
-            f"The loss became {nats} (gradient norm {norm}) at step {self.at.step + 1}: training diverged. "
-            f"Try a lower --lr than {self._peak:g}, or a smaller --clip-norm.{kept}"
-        )
-
     def _average(self) -> None:
         """The mean of the weights over the last part of the run, step by step."""
         if not self.config.average or self.plan.progress(self.at.step) < AVERAGED:
@@ -296,6 +286,7 @@ class Trainer:
         """Judge, keep the best weights, write a line; True when there is no hope of getting better."""
         with self._holding(self.mean):
             judged = self._judge(self.plan.judged)
+            self._keep()
             better = judged <= self.at.best or not self.best
             if better:
                 self.best = {name: value.clone() for name, value in self._weights().items()}
@@ -304,12 +295,20 @@ class Trainer:
         self.at.since = 0 if judged <= self.at.hope else self.at.since + 1
         self.at.hope = min(self.at.hope, judged)
         line = {"step": self.at.step, "train": self.at.nats / max(1, self.at.count), "valid": judged}
+        line |= self.at.figures.taken(self.plan.rate(self.at.step - 1, self.config.peak), self.network)
         self.at.nats, self.at.count = 0.0, 0
         self.at.history.append(line)
         if journal:
             journal.add(**line)
         self.report(line)
         return bool(self.config.patience and self.at.since >= self.config.patience)
+
+    def _keep(self) -> None:
+        """The weights that are judged, if some are to be kept."""
+        if self.config.keep and self.folder is not None:
+            arrays = self._whole({f"model/{name}": one for name, one in self._weights().items()})
+            if self.group.is_main:
+                keep(self.folder, self.at.step, under(arrays, "model/"), self.config.keep)
 
     @contextmanager
     def _holding(self, weights: dict[str, Tensor]) -> Iterator[None]:

@@ -1,34 +1,76 @@
-"""Alignment by attention: at which places of its source a model looks, symbol by symbol."""
+"""Alignment by attention: at which places of its source a model looks, symbol by symbol and word by word."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from chainrule.decode.alignment import alignments
 from chainrule.errors import ModelError
 from chainrule.models.base import Body
-from chainrule.models.state import State
+from chainrule.symbols import BOS, EOS
+from chainrule.use.source_inputs import SourceReader, Sources
+from chainrule.use.text import encodable, shown
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from chainrule.bundle import Bundle
+    from chainrule.codecs.base import Codec
 
-BLIND = "The family {family!r} attends to no source: it has no alignment. Fit a transformer, or seq2seq with attention."
+__all__ = ["Links", "alignments", "symbol_weights", "word_links"]
+
+Links = tuple[tuple[int, int], ...]  # source word, target word, from 0
 
 
-def alignments(body: Body, tokens: Tensor, state: State) -> Tensor:
-    """Attention weights (B, T, S): where it looks for what comes after each of tokens (B, T), read from `state`.
+def word_links(bundle: Bundle, sources: Sources, targets: Sequence[str]) -> list[Links]:
+    """For every target word the word of its source that the model attends to most while writing it.
 
-    Those of a row sum to 1, and are 0 at padding of the source. A family names the tap that tells them in `alignment`:
-    (B, T, S), or (B, H, T, S) by heads, of which the mean is taken. Where several layers tell, the last one counts.
+    Words stand between white space; attention of the symbols of a word is added up. A target word that attends most to
+    the end of its source has no link.
     """
+    reader = SourceReader(bundle)
+    if not reader.plain or not reader.measured:
+        raise ModelError(
+            f"Words are aligned with words, and this model reads {' and '.join(reader.roles)}: an alignment needs one "
+            "source of text."
+        )
+    [role] = reader.roles
+    given = [_ids(bundle.codecs[role], text.decode("utf-8", "replace")) for text in sources[role]]
+    written = [_ids(bundle.codec, text) for text in targets]
+    return [_linked(bundle, one, other) for one, other in zip(given, written, strict=True)]
+
+
+def _ids(codec: Codec, text: str) -> list[int]:
+    """Without BOS and EOS."""
+    ids: list[int] = codec.encode(encodable([text])).ids[1:-1].tolist()
+    return ids
+
+
+def _linked(bundle: Bundle, source: list[int], target: list[int]) -> Links:
+    [role] = SourceReader(bundle).roles
+    weights = symbol_weights(bundle.body, source, target)  # (T, S)
+    own, others = _words(bundle.codec, target), _words(bundle.codecs[role], source)
+    found = np.zeros((max(own, default=-1) + 1, max(others, default=-1) + 2))  # its end is the last one
+    np.add.at(found, (np.array(own, int)[:, None], np.array([*others, found.shape[1] - 1])[None]), weights)
+    best = found.argmax(1)
+    return tuple((int(i), j) for j, i in enumerate(best) if i < found.shape[1] - 1 and found[j, i] > 0)
+
+
+def symbol_weights(body: Body, source: list[int], target: list[int]) -> np.ndarray:
+    """(T, S + 1) how much each symbol of a target attends to those of its source, and to its end."""
     import torch
 
-    from chainrule.nn.tap import listening
+    linked = getattr(body, "aligned", None)  # IBM model 1 says which links are the most probable ones
+    if linked is not None:
+        places = linked(np.array(source, np.int64), np.array(target, np.int64))  # (T,), -1: none
+        return np.eye(len(source) + 1)[places]  # type: ignore[no-any-return]
+    tokens = torch.tensor([[BOS, *target]], device=body.device)
+    state = body.start(1, torch.tensor([[*source, EOS]], device=body.device))
+    found: np.ndarray = alignments(body, tokens, state)[0, : len(target)].double().cpu().numpy()
+    return found
 
-    if body.alignment is None:
-        raise ModelError(BLIND.format(family=body.family))
-    with body.inference(tokens.numel()), listening(body, body.alignment) as heard:
-        body.read(tokens, state)
-    if not heard:
-        raise ModelError(BLIND.format(family=body.family))
-    weights = torch.cat(list(heard.values())[-1], -2)
-    return weights.mean(1) if weights.dim() == 4 else weights
+
+def _words(codec: Codec, ids: Sequence[int]) -> list[int]:
+    """To which word each symbol belongs, white space before a word to that word."""
+    return [max(0, len(shown(codec, ids[: place + 1]).split()) - 1) for place in range(len(ids))]

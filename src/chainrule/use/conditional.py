@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from chainrule.data.corpus import Corpus
+from chainrule.data.encoder_inputs import EncoderInputs
 from chainrule.data.paired import PairedBatches
 from chainrule.errors import ConfigError, ModelError
+from chainrule.symbols import BOS, PAD
 from chainrule.tasks.translate import TOGETHER, scores
 from chainrule.use.source_inputs import SourceReader
 from chainrule.use.text import texts_of, typed_texts
@@ -18,6 +20,10 @@ if TYPE_CHECKING:
     from chainrule.bundle import Bundle
 
 ABSENT = "This model's task is {task!r}, and it writes from no source: its texts are scored by `score`."
+UNSAID = (
+    "This model writes from a source, and its texts are more or less probable by it: say what each is written from "
+    "(rank --source; in Python log_probability(targets, sources))."
+)
 
 
 def log_probability(bundle: Bundle, targets: Iterable[str], sources: Iterable[Any]) -> np.ndarray:
@@ -32,9 +38,18 @@ def log_probability(bundle: Bundle, targets: Iterable[str], sources: Iterable[An
         raise ConfigError(
             f"There are {len(texts):,} targets and {len(inputs.lengths):,} sources: give one for each."
         )
-    encoded = bundle.codec.encode(texts)
-    batches = PairedBatches(inputs, Corpus(encoded.ids, len(texts), texts.bytes), TOGETHER)
-    found = np.zeros(len(texts))
-    for rows in batches.groups(0) if len(texts) else ():
-        found[rows] = scores(bundle.model, batches.take(rows)).sum(1, dtype=np.float64)
+    ids = bundle.codec.encode(texts).ids
+    totals = np.add.reduceat(logs_of(bundle, ids, inputs), np.flatnonzero(ids == BOS)) if len(ids) else ids
+    return np.asarray(totals, np.float64)
+
+
+def logs_of(bundle: Bundle, ids: np.ndarray, inputs: EncoderInputs) -> np.ndarray:
+    """Natural log-probability of each of flat ids (positions,), sequence i written from input i; 0 of BOS."""
+    corpus = Corpus(ids, int((ids == BOS).sum()), 0)
+    batches, found = PairedBatches(inputs, corpus, TOGETHER), np.zeros(len(ids))
+    for rows in batches.groups(0) if corpus.sequences else ():
+        batch = batches.take(rows)
+        places = corpus.starts[rows][:, None] + 1 + np.arange(batch.targets.shape[1])  # (B, T)
+        real = batch.targets != PAD
+        found[places[real]] = scores(bundle.model, batch)[real]
     return found

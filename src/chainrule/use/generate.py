@@ -11,7 +11,9 @@ from chainrule.codecs.base import Codec
 from chainrule.decode.config import Constraints, GenerationConfig
 from chainrule.errors import ConfigError
 from chainrule.models.base import LanguageModel
+from chainrule.runtime import blocks_kept
 from chainrule.symbols import EOS
+from chainrule.use.phrases import phrase_constraints
 from chainrule.use.text import (
     check_writes,
     endless,
@@ -87,6 +89,13 @@ def refuse_draft_for_a_beam(config: GenerationConfig, draft: object) -> None:
         )
 
 
+def check_shared_codecs(bundle: Bundle, draft: Bundle) -> None:
+    """Refuse a drafter that reads or writes other symbols."""
+    theirs = {role: codec.fingerprint() for role, codec in draft.codecs.items()}
+    if theirs != {role: codec.fingerprint() for role, codec in bundle.codecs.items()}:
+        raise ConfigError("A drafter must share the model's codec. Fit both on the same data and codec.")
+
+
 def generate(
     bundle: Bundle, prompts: Sequence[str], config: GenerationConfig, draft: Bundle | None = None
 ) -> tuple[Generation, ...]:
@@ -98,8 +107,9 @@ def generate(
     """
     task, size = _Task.of(bundle, config.seeded(), draft), max(1, ROWS // (config.beam or config.count))
     made, given = list[Generation](), texts_of(prompts)
-    for first in range(0, len(given), size):
-        made += task.part(first).written(given[first : first + size])
+    with blocks_kept():
+        for first in range(0, len(given), size):
+            made += task.part(first).written(given[first : first + size])
     return tuple(made)
 
 
@@ -108,7 +118,7 @@ def stream(
 ) -> Iterator[str]:
     """The prompt, then what follows it in the first text that `generate` would give, piece by piece as it is drawn."""
     task = _Task.of(bundle, replace(config, count=1), draft)
-    if config.beam is not None:
+    if config.beam is not None or config.exact:
         [found] = task.written([prompt])
         yield from (found.prompt, found.texts[0].continuation)
         return
@@ -117,6 +127,13 @@ def stream(
     ids = (id for [part] in task.steps([prompt], [known]) for id in part)
     pieces = joined(codec, prompt, known, streamed(codec, known, ids))
     yield from filter(None, until(pieces, config.stop))
+
+
+def request(bundle: Bundle, prompt: str, config: GenerationConfig) -> tuple[list[list[int]], Constraints]:
+    """What a search is asked for: the ids of a prompt, and what may follow."""
+    task = _Task.of(bundle, config, None)
+    known = [task.known(prompt)]
+    return known, task.constraints([prompt], known, 1)
 
 
 @dataclass(frozen=True)
@@ -133,8 +150,10 @@ class _Task:
     def of(cls, bundle: Bundle, config: GenerationConfig, draft: Bundle | None) -> _Task:
         refuse_draft_for_a_beam(config, draft)
         check_writes(bundle.codec)
-        if draft is not None and draft.codec.fingerprint() != bundle.codec.fingerprint():
-            raise ConfigError("A drafter must share the model's codec. Fit both on the same data and codec.")
+        if draft is not None:
+            check_shared_codecs(bundle, draft)
+            if config.bad_words:
+                raise ConfigError("A draft does not know --bad-words. Leave one of the two out.")
         drafter = None if draft is None else draft.model
         return cls(bundle.codec, bundle.model, drafter, config, endless(bundle.card))
 
@@ -151,15 +170,26 @@ class _Task:
     def written(self, prompts: Sequence[str]) -> list[Generation]:
         """The texts of these prompts, all of them side by side."""
         known = [self.known(prompt) for prompt in prompts]
+        if self.config.exact:
+            return [self._exact(prompt, ids) for prompt, ids in zip(prompts, known, strict=True)]
         texts = (self._drawn if self.config.beam is None else self._found)(prompts, known)
         return [Generation(prompt, tuple(own)) for prompt, own in zip(prompts, texts, strict=True)]
+
+    def _exact(self, prompt: str, known: list[int]) -> Generation:
+        """The most probable text of all."""
+        from chainrule.decode.exact import most_probable
+
+        limits, ends = self.constraints([prompt], [known], 1), self.config.exact == "end"
+        best = most_probable(self.model, known, self.config.length, limits, ends)
+        text = Written(prompt, self._text(prompt, known, best.ids), log2prob=best.log_probability / LOG2)
+        return Generation(prompt, (text,))
 
     def steps(self, prompts: Sequence[str], known: list[list[int]]) -> Iterator[list[list[int]]]:
         """What is added to each row as it is drawn."""
         from chainrule.decode.draft import drafted
         from chainrule.decode.sample import sample
 
-        constraints = self._constraints(prompts, known, self.config.count)
+        constraints = self.constraints(prompts, known, self.config.count)
         if self.drafter is None:
             return sample(self.model, known, self.config, constraints)
         return drafted(self.model, self.drafter, known, self.config, constraints)
@@ -180,7 +210,7 @@ class _Task:
         """The best texts of a beam, all different."""
         from chainrule.decode.beam import search
 
-        results = search(self.model, known, self.config, self._constraints(prompts, known, 1))
+        results = search(self.model, known, self.config, self.constraints(prompts, known, 1))
         texts = []
         for prompt, own, result in zip(prompts, known, results, strict=True):
             found: dict[str, float] = {}
@@ -190,18 +220,19 @@ class _Task:
             texts.append([Written(prompt, text, log2prob=log) for text, log in ways])
         return texts
 
-    def _constraints(self, prompts: Sequence[str], known: list[list[int]], count: int) -> Constraints:
+    def constraints(self, prompts: Sequence[str], known: list[list[int]], count: int) -> Constraints:
         """What must not be predicted, and where each of the `count` rows of a prompt ends."""
         never: tuple[int, ...] = (EOS,) if self.endless else ()
         never += () if self.config.unknown else self.codec.unwritten
+        more = phrase_constraints(self.codec, self.config)
         if not self.config.stop:
-            return Constraints(never=never)
+            return Constraints(never=never, **more)
 
         def ends(row: int, ids: Sequence[int]) -> bool:
             place = row // count
             return has_stop(self.codec, prompts[place], known[place], ids, self.config.stop)
 
-        return Constraints(never=never, ends=ends)
+        return Constraints(never=never, ends=ends, **more)
 
     def _text(self, prompt: str, known: list[int], ids: Sequence[int]) -> str:
         """What these ids add to a prompt, up to the first stop text."""

@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from chainrule.codecs.base import Codec, Texts
-from chainrule.errors import ConfigError
+from chainrule.errors import ConfigError, ModelError
 from chainrule.judge.names import own_names
 from chainrule.judge.score import Score, measure, measure_each, score_ids
 from chainrule.models.base import LanguageModel
 from chainrule.nn.tap import listening
 from chainrule.progress import Step, no_progress, progress
 from chainrule.symbols import BOS
+from chainrule.use.conditional import UNSAID, logs_of
+from chainrule.use.source_inputs import SourceReader, Sources
 from chainrule.use.text import encodable, texts_of, typed_texts
 from chainrule.use.unknown import unknown_each
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from chainrule.bundle import Bundle
+    from chainrule.data.encoder_inputs import EncoderInputs
     from chainrule.data.numbered import Numbered
     from chainrule.data.sources import Given, ReadConfig, Source
 
@@ -209,12 +212,20 @@ def _results(bundle: Bundle, rows: Numbered) -> Iterator[SequenceScore]:
     yield from _told(bundle, rows, found)
 
 
-def results_of(bundle: Bundle, texts: Texts, first: int = 1) -> Iterator[SequenceScore]:
-    """One result for each of these whole sequences, numbered from `first`; a blank one is an empty sequence."""
+def results_of(
+    bundle: Bundle, texts: Texts, first: int = 1, sources: Sources | None = None
+) -> Iterator[SequenceScore]:
+    """One result for each of these whole sequences, numbered from `first`; a blank one is an empty sequence.
+
+    A model that writes from a source must be told that of each.
+    """
     from chainrule.data.numbered import parts
 
+    inputs = None if sources is None else SourceReader(bundle).inputs(sources)
     for rows in parts(texts, None, first):
-        yield from _told(bundle, rows, scores_of(bundle, rows.texts))
+        begun = rows.first - first
+        some = None if inputs is None else inputs.select(np.arange(begun, begun + len(rows.texts)))
+        yield from _told(bundle, rows, scores_of(bundle, rows.texts, some))
 
 
 def _told(bundle: Bundle, rows: Numbered, scores: Iterable[Score]) -> Iterator[SequenceScore]:
@@ -257,10 +268,13 @@ def data_score(bundle: Bundle, total: Score, began: float) -> DataScore:
     return DataScore(**vars(total), reads=bundle.model.reads, seconds=time.perf_counter() - began)
 
 
-def scores_of(bundle: Bundle, texts: Texts) -> list[Score]:
-    """The score of each of these whole sequences, computed side by side."""
+def scores_of(bundle: Bundle, texts: Texts, inputs: EncoderInputs | None = None) -> list[Score]:
+    """The score of each of these whole sequences, computed side by side, given what each is written from."""
+    if bundle.task.source and inputs is None:
+        raise ModelError(UNSAID)
     encoded = bundle.codec.encode(texts)
-    scores = measure_each(encoded.ids, bundle.model.score_ids(encoded.ids))
+    logs = bundle.model.score_ids(encoded.ids) if inputs is None else logs_of(bundle, encoded.ids, inputs)
+    scores = measure_each(encoded.ids, logs)
     sizes = (texts.ends - texts.starts + 1).tolist()  # with the newline
     unknown = unknown_each(bundle.codec, texts, encoded)
     rows = zip(scores, sizes, unknown, strict=True)

@@ -53,6 +53,10 @@ class SourceReader:
                 found[role].append(self._text(role, value))
         return {role: self._texts(role, encodable(some)) for role, some in found.items()}
 
+    def cells(self, columns: Sequence[Texts]) -> Sources:
+        """The same of cells of a table, a column for each source."""
+        return {role: self._texts(role, texts) for role, texts in zip(self.roles, columns, strict=True)}
+
     def lines(self, lines: Iterable[str]) -> Sources:
         """The same of lines as a stream gives them."""
         return {self.roles[0]: encodable(lines)} if self.plain else self.typed(lines)

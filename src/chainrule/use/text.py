@@ -62,19 +62,33 @@ def prompt_ids(codec: Codec, prompt: str) -> list[int]:
 
 def streamed(codec: Codec, prompt: Sequence[int], ids: Iterable[int]) -> Iterator[str]:
     """What each of `ids` adds to the text of `prompt`; an unfinished character waits for its other bytes."""
-    known = list(prompt)
-    told = len(shown(codec, known))
-    for count, one in enumerate(ids, 1):
-        known.append(one)
-        text = shown(codec, known)
-        ready = len(text.rstrip(HALF))
-        if ready > told:
-            yield text[told:ready]
-            told = ready
-        if count % LONG == 0 and told == len(text):
-            known = known[-KEPT:]
-            told = len(shown(codec, known))
-    yield shown(codec, known)[told:]
+    text = TextStream(codec, prompt)
+    yield from filter(None, (text.add(one) for one in ids))
+    yield text.rest()
+
+
+class TextStream:
+    """The text of ids that come one by one: whole characters only."""
+
+    def __init__(self, codec: Codec, prompt: Sequence[int]) -> None:
+        self.codec, self.known, self.count = codec, list(prompt), 0
+        self.told = len(shown(codec, self.known))
+
+    def add(self, id: int) -> str:
+        """What one more adds; an unfinished character waits for its other bytes."""
+        self.known.append(id)
+        self.count += 1
+        text = shown(self.codec, self.known)
+        ready = max(self.told, len(text.rstrip(HALF)))
+        piece, self.told = text[self.told : ready], ready
+        if self.count % LONG == 0 and self.told == len(text):
+            self.known = self.known[-KEPT:]
+            self.told = len(shown(self.codec, self.known))
+        return piece
+
+    def rest(self) -> str:
+        """What still waited."""
+        return shown(self.codec, self.known)[self.told :]
 
 
 def shown(codec: Codec, ids: Sequence[int]) -> str:
@@ -84,7 +98,7 @@ def shown(codec: Codec, ids: Sequence[int]) -> str:
 
 def joined(codec: Codec, prompt: str, known: Sequence[int], pieces: Iterable[str]) -> Iterator[str]:
     """The pieces as they follow the prompt a person typed: no second space or comma after one that is there."""
-    drop = _typed_already(codec, prompt, known)
+    drop = typed_already(codec, prompt, known)
     for piece in pieces:
         if drop:
             piece = piece.lstrip(drop)
@@ -97,7 +111,7 @@ def following(codec: Codec, prompt: str, known: Sequence[int], ids: Sequence[int
     return "".join(joined(codec, prompt, known, [shown(codec, [*known, *ids])[len(shown(codec, known)) :]]))
 
 
-def _typed_already(codec: Codec, prompt: str, known: Sequence[int]) -> str:
+def typed_already(codec: Codec, prompt: str, known: Sequence[int]) -> str:
     """The letters between two symbols that stand at the end of the prompt and are no symbols themselves."""
     bare, comma = prompt.rstrip(), codec.separator.strip()
     space = " " if prompt != bare else ""
@@ -109,17 +123,29 @@ def _typed_already(codec: Codec, prompt: str, known: Sequence[int]) -> str:
 
 def until(pieces: Iterable[str], stops: Sequence[str]) -> Iterator[str]:
     """The pieces up to the first of `stops`; what may become a stop is held back until it is known."""
-    waiting = ""
+    gate = StopGate(stops)
     for piece in pieces:
-        waiting += piece
-        found = [place for place in (waiting.find(stop) for stop in stops) if place >= 0]
-        if found:
-            yield waiting[: min(found)]
+        yield gate.add(piece)
+        if gate.stopped:
             return
-        safe = len(waiting) - max((_overlap(waiting, stop) for stop in stops), default=0)
-        yield waiting[:safe]
-        waiting = waiting[safe:]
-    yield waiting
+    yield gate.waiting
+
+
+class StopGate:
+    """Lets a text through, piece by piece, up to the first of some stops."""
+
+    def __init__(self, stops: Sequence[str]) -> None:
+        self.stops, self.waiting, self.stopped = stops, "", False
+
+    def add(self, piece: str) -> str:
+        """What is certain to stand before a stop; what may become one is held back until it is known."""
+        self.waiting += piece
+        found = [place for place in (self.waiting.find(stop) for stop in self.stops) if place >= 0]
+        self.stopped = bool(found)
+        kept = max((_overlap(self.waiting, stop) for stop in self.stops), default=0)
+        safe = min(found) if found else len(self.waiting) - kept
+        through, self.waiting = self.waiting[:safe], self.waiting[safe:]
+        return through
 
 
 def has_stop(

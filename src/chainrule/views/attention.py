@@ -59,9 +59,9 @@ class Attention(Kind):
     """softmax(Q K' / sqrt(d)) of every layer and head; its entropy in bits: 0 is one symbol, log2 of all is flat."""
 
     layer: int | None = option(
-        None, "the layer that is drawn large, from 1; the last one if not given", low=1
+        None, "the layer that is drawn large, from 1; the last one if not given", low=1, high=1000
     )
-    head: int = option(1, "the head that is drawn large, from 1", low=1)
+    head: int = option(1, "the head that is drawn large, from 1", low=1, high=1000)
     target: str | None = option(None, "of an encoder-decoder, the target; its own translation if not given")
     ablate: bool = option(False, "switch every head off in turn, and measure what it costs in bits")
 

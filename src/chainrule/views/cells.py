@@ -33,9 +33,12 @@ class Cells(Kind):
     """Traces of units (Karpathy et al. 2015): a text coloured by one of them, and which of them mean something."""
 
     unit: int | None = option(
-        None, "the unit that is drawn, from 1; the best one of a search, or the one that moves most", low=1
+        None,
+        "the unit that is drawn, from 1; the best one of a search, or the one that moves most",
+        low=1,
+        high=65_536,
     )
-    layer: int | None = option(None, "its layer, from 1; the last one if not given", low=1)
+    layer: int | None = option(None, "its layer, from 1; the last one if not given", low=1, high=1000)
     search: str | None = option(
         None, "a text file: search for units that track quotes, brackets, lines, words, …"
     )

@@ -14,11 +14,12 @@ import numpy as np
 
 from chainrule.config import option
 from chainrule.errors import ModelError
+from chainrule.models.registry import family
 from chainrule.nn.tap import replacing
 from chainrule.symbols import EOS
 from chainrule.use.text import typed_texts
 from chainrule.views.kinds import Kind, register
-from chainrule.views.plot import WIDE, height, lines
+from chainrule.views.plot import BEFORE, WIDE, height, lines
 from chainrule.views.scene import INK, QUIET, Part, Scene, Words, cut
 from chainrule.views.text import named, written
 from chainrule.views.view import View
@@ -34,6 +35,13 @@ DERIVATIVES = {
     "relu": lambda hidden: (hidden > 0).astype(float),
     "sigmoid": lambda hidden: hidden * (1 - hidden),
 }
+KINDS_OF_CELLS: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("rnn, tanh", "rnn", {"activation": "tanh"}),
+    ("rnn, relu", "rnn", {"activation": "relu"}),
+    ("rnn, relu from the identity", "rnn", {"activation": "relu", "init": "identity"}),
+    ("gru", "gru", {}),
+    ("lstm", "lstm", {}),
+)
 POINTS = 9  # on the way of a step, where the gradient is measured
 LEAST = 1e-30
 
@@ -44,6 +52,14 @@ class Gradient(Kind):
     """Norms of dL_T/dh_t (and of dL_T/dc_t) against T - t, L_T being the loss at the last symbol of the text."""
 
     untrained: bool = option(True, "beside each model the same network before training")
+    families: bool = option(
+        False, "beside: rnn (tanh, relu, relu from the identity), gru and lstm of this size, before training"
+    )
+    clip_norm: float | None = option(
+        None,
+        "gradient clipping threshold that the step is held to; that of the training if not given",
+        low=0.0,
+    )
     lr: float = option(0.1, "learning rate of the one step whose effect is measured", low=1e-9, high=1e6)
     seed: int = option(0, "of the untrained network", low=0, high=1 << 31)
 
@@ -53,6 +69,8 @@ class Gradient(Kind):
             for label, one in zip(named(bundles), bundles, strict=True)
             for name, bundle in self._both(label, one)
         ]
+        if self.families:
+            models += [self._model(name, one, text) for name, one in untrained(bundles[0], self.seed)]
         title = f"gradient through time, from the last symbol of {cut(text, 50)!r}"
         return View("gradient", {"models": models}, {"title": title, "text": text, "notes": _notes(models)})
 
@@ -60,10 +78,7 @@ class Gradient(Kind):
         yield name, bundle
         if self.untrained:
             fresh: Any = type(bundle.body)
-            yield (
-                f"{name}, before training",
-                replace(bundle, body=fresh.seeded(bundle.body.config, self.seed)),
-            )
+            yield f"{name}{BEFORE}", replace(bundle, body=fresh.seeded(bundle.body.config, self.seed))
 
     def _model(self, name: str, bundle: Bundle, text: str) -> dict[str, Any]:
         tokens = _tokens(bundle, text)
@@ -75,8 +90,13 @@ class Gradient(Kind):
             "norms": memories,
             "radius": radii(bundle),
             "derivative": _derivative(bundle, values),
-            "step": step_of(bundle, tokens, self.lr),
+            "step": step_of(bundle, tokens, self.lr, self._threshold(bundle)),
         }
+
+    def _threshold(self, bundle: Bundle) -> float:
+        """Of gradient clipping; 0: nothing is clipped."""
+        held = bundle.card.get("settings", {}).get("clip_norm", 0.0)
+        return float(held if self.clip_norm is None else self.clip_norm)
 
     @staticmethod
     def scene(view: View) -> Scene:
@@ -175,10 +195,21 @@ def _derivative(bundle: Bundle, hidden: np.ndarray) -> list[np.ndarray]:
     return [DERIVATIVES[activation](layer.astype(float)).mean(1) for layer in hidden]
 
 
-def step_of(bundle: Bundle, tokens: Tensor, lr: float) -> dict[str, float]:
+def untrained(like: Bundle, seed: int) -> Iterator[tuple[str, Bundle]]:
+    """Recurrent networks of every kind, as wide as this one and for the same symbols, with their first weights."""
+    held: Any = like.body.config
+    shared = ("vocab_size", "suppressed", "width", "layers", "embedding", "tied")
+    sizes = {name: getattr(held, name) for name in shared}
+    for name, kind, settings in KINDS_OF_CELLS:
+        made: Any = family(kind)
+        yield f"{name}{BEFORE}", replace(like, body=made.seeded(made.Config(**sizes, **settings), seed))
+
+
+def step_of(bundle: Bundle, tokens: Tensor, lr: float, clip_norm: float = 0.0) -> dict[str, float]:
     """How far one step against the gradient moves the loss of the text, beside the bound L * lr * norm(g).
 
-    L is the largest norm of the gradient on the way: no loss changes faster than that.
+    L is the largest norm of the gradient on the way: no loss changes faster than that. Clipping at `clip_norm` shortens
+    the step to `share` of its length, where the gradient is longer than that.
     """
     import torch
 
@@ -201,6 +232,8 @@ def step_of(bundle: Bundle, tokens: Tensor, lr: float) -> dict[str, float]:
         "after": after,
         "moved": abs(after - before),
         "bound": steepest * lr * norm,
+        "clip_norm": clip_norm,
+        "share": min(1.0, clip_norm / norm) if clip_norm and norm else 1.0,
     }
 
 
@@ -233,6 +266,12 @@ def _notes(models: Sequence[dict[str, Any]]) -> list[str]:
         found.append(
             f"{name}: a step of {one['lr']:g} moved the loss by {one['moved']:.4g}; the bound is {one['bound']:.4g}."
         )
+        if one["clip_norm"]:
+            done = f"shortens a step to {one['share']:.1%}" if one["share"] < 1 else "changes nothing"
+            found.append(
+                f"{name}: the gradient of all weights has the norm {one['norm']:.3g}; clipping at "
+                f"{one['clip_norm']:g} {done}."
+            )
     return found
 
 

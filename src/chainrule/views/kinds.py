@@ -26,6 +26,7 @@ BUILT_IN: dict[str, tuple[str, str]] = {
         "chainrule.views.attention",
         "attention weights: every layer and head over the symbols of a text",
     ),
+    "beam": ("chainrule.views.beam", "the tree of a beam search: log-probabilities, and what was dropped"),
     "cells": ("chainrule.views.cells", "units of a recurrent network over a text, and what they track"),
     "filters": ("chainrule.views.filters", "the n-grams that each filter of a text CNN fires on"),
     "gradient": (
@@ -36,6 +37,10 @@ BUILT_IN: dict[str, tuple[str, str]] = {
     "masked": ("chainrule.views.masked", "each symbol hidden in turn: what BERT would put there"),
     "mixing": ("chainrule.views.mixing", "which layers of ELMo a task uses"),
     "next": ("chainrule.views.next", "next-symbol distribution: what may follow a text"),
+    "recall": (
+        "chainrule.views.recall",
+        "recall of a symbol against its distance: how far back each model remembers",
+    ),
     "saliency": ("chainrule.views.saliency", "attribution: how much each symbol counts for an answer"),
     "surprise": ("chainrule.views.surprise", "surprise: bits for each symbol of a text, of several models"),
     "training": ("chainrule.views.training", "losses of a model while it learnt"),

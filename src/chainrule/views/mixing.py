@@ -9,6 +9,7 @@ import numpy as np
 
 from chainrule.errors import ModelError
 from chainrule.views.kinds import Kind, register
+from chainrule.views.plot import WIDE, height, lines
 from chainrule.views.scene import INK, KINDS, QUIET, Box, Part, Scene, Words
 from chainrule.views.text import named
 from chainrule.views.view import View
@@ -24,7 +25,7 @@ NONE = "A {family} for the task {task!r} mixes no layers. Fit one: chainrule fit
 @register("mixing")
 @dataclass(frozen=True, kw_only=True)
 class Mixing(Kind):
-    """The share of every layer, the lowest first: [x; x], words by their letters, is layer 0."""
+    """Shares of the layers, the lowest first ([x; x], words by letters, is layer 0), now and over training."""
 
     def look(self, bundles: tuple[Bundle, ...], text: str) -> View:
         models = []
@@ -34,9 +35,9 @@ class Mixing(Kind):
                 raise ModelError(NONE.format(family=bundle.body.family, task=bundle.task.name))
             raised = np.exp(arrays[WEIGHTS] - arrays[WEIGHTS].max())
             gamma = float(np.ravel(arrays[GAMMA])[0])
-            models.append(
-                {"name": name, "task": bundle.task.name, "shares": raised / raised.sum(), "gamma": gamma}
-            )
+            steps, over = over_training(bundle)
+            told = {"name": name, "task": bundle.task.name, "shares": raised / raised.sum(), "gamma": gamma}
+            models.append({**told, "steps": steps, "over": over})
         return View("mixing", {"models": models}, {"title": "which layers the task uses", "text": text})
 
     @staticmethod
@@ -55,7 +56,11 @@ class Mixing(Kind):
                     Words(96 + BAR * share, below + 14, f"{share:.1%}"),
                 ]
             y += 36 + len(model["shares"]) * LINE
-        return Scene(BAR + 260, y, parts, view.title)
+            if len(model["steps"]) > 1:
+                curves = {f"layer {layer}": values for layer, values in enumerate(model["over"].T)}
+                parts += lines(curves, 16, y + 30, ("validations", "share over training"))
+                y += 40 + height(len(curves))
+        return Scene(max(BAR + 260, WIDE + 60), y, parts, view.title)
 
     @staticmethod
     def words(view: View) -> str:
@@ -64,3 +69,11 @@ class Mixing(Kind):
             rows.append(f"{model['name']}, {model['task']}: gamma {model['gamma']:.3f}")
             rows += [f"  layer {layer}  {share:6.1%}" for layer, share in enumerate(model["shares"].tolist())]
         return "\n".join(rows)
+
+
+def over_training(bundle: Bundle) -> tuple[np.ndarray, np.ndarray]:
+    """The steps (N,) of validations while the task was learnt, and the share (N, layers) of every layer there."""
+    judged = [row for row in bundle.card.get("history", ()) if "layer 0" in row]
+    names = [name for name in (judged[0] if judged else {}) if name.startswith("layer ")]
+    shares = np.array([[float(row[name]) for name in names] for row in judged])
+    return np.array([int(row["step"]) for row in judged], int), shares.reshape(len(judged), len(names))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from chainrule.config import option
 from chainrule.draw.bars import bars
+from chainrule.symbols import EOS
 from chainrule.use.next import next_symbols
+from chainrule.use.text import prompt_ids
 from chainrule.views.kinds import Kind, register
 from chainrule.views.scene import COOL, INK, KINDS, QUIET, Box, Part, Scene, Words, breadth, cut
 from chainrule.views.text import check_shared, named, visible
@@ -18,9 +20,53 @@ from chainrule.views.view import View
 
 if TYPE_CHECKING:
     from chainrule.bundle import Bundle
+    from chainrule.decode.cursor import Cursor
 
 ROW, BAR, LABEL = 22.0, 220.0, 20  # height of a row, longest bar, letters of a symbol
 TINY = 1e-12
+
+
+@dataclass(frozen=True)
+class Place:
+    """A continuation, by its ids, and what each model expects after it: (V,)."""
+
+    path: tuple[int, ...]
+    chances: tuple[np.ndarray, ...]
+
+    def best(self, count: int) -> list[int]:
+        """So many of the most probable symbols of each model; what one thinks likely is asked of all."""
+        orders = [np.argsort(-one, kind="stable")[:count] for one in self.chances]
+        likely = [order[one[order] > 0] for order, one in zip(orders, self.chances, strict=True)]
+        return list(dict.fromkeys(id for order in likely for id in order.tolist()))
+
+
+@dataclass(frozen=True)
+class Walk:
+    """A model that has read a text, and some continuations of it side by side."""
+
+    bundle: Bundle
+    cursor: Cursor
+
+    @classmethod
+    def of(cls, bundle: Bundle, text: str) -> Walk:
+        from chainrule.decode.cursor import begin
+
+        return cls(bundle, begin(bundle.model, [prompt_ids(bundle.codec, text)]))
+
+    def after(self, rows: list[int], ids: list[int]) -> Walk:
+        """These rows, each with one symbol more."""
+        import torch
+
+        from chainrule.decode.cursor import advance
+
+        tokens = torch.tensor(ids, device=self.cursor.rows.device)[:, None]
+        return Walk(self.bundle, advance(self.bundle.model, self.cursor, torch.tensor(rows), tokens))
+
+    @property
+    def chances(self) -> np.ndarray:
+        """(B, V) of what follows."""
+        found: np.ndarray = np.exp(self.cursor.logs.cpu().numpy())
+        return found
 
 
 @register("next")
@@ -29,25 +75,62 @@ class Next(Kind):
     """p(x_t | x_<t) of the most probable symbols; a page narrows it by temperature, top-k and top-p as one looks."""
 
     best: int = option(20, "how many symbols, the most probable first", low=1, high=10_000)
+    ahead: int = option(
+        2, "on a page: how often one can click a symbol to continue with it; 0: not at all", low=0, high=6
+    )
+    branches: int = option(
+        6, "on a page: how many of the most probable symbols can be clicked", low=1, high=100
+    )
 
     def look(self, bundles: tuple[Bundle, ...], text: str) -> View:
         check_shared(bundles)
         found = [next_symbols(bundle, text, self.best) for bundle in bundles]
-        # A symbol that one model thinks likely is shown for all of them.
-        ids = list(dict.fromkeys(one.id for symbols in found for one in symbols))
-        probabilities = np.stack([symbols.probabilities[ids] for symbols in found])  # (M, N)
-        ends = {one.id for symbols in found for one in symbols if one.ends}
-        tokens = bundles[0].codec.tokens(np.array(ids, np.int32))
+        root = Place((), tuple(one.probabilities for one in found))
         data = {
             "models": named(bundles),
+            **self._listed(bundles[0], root),
+            "vocabulary": bundles[0].codec.size,
+            "further": [
+                {"path": list(place.path), **self._listed(bundles[0], place)}
+                for place in self._further(bundles, text, root)
+            ],
+        }
+        return View("next", data, {"title": f"what follows {cut(text, 60)!r}", "text": text})
+
+    def _listed(self, bundle: Bundle, place: Place) -> dict[str, Any]:
+        """The most probable symbols of any of the models, and what each thinks of them."""
+        ids = place.best(self.best)
+        tokens = bundle.codec.tokens(np.array(ids, np.int32))
+        probabilities = np.stack([chances[ids] for chances in place.chances])  # (M, N)
+        return {
+            "ids": ids,
             "symbols": [
-                "(end)" if one in ends else visible(token) for one, token in zip(ids, tokens, strict=True)
+                "(end)" if one == EOS else visible(token) for one, token in zip(ids, tokens, strict=True)
             ],
             "probabilities": probabilities,
             "others": 1.0 - probabilities.sum(1),
-            "vocabulary": bundles[0].codec.size,
         }
-        return View("next", data, {"title": f"what follows {cut(text, 60)!r}", "text": text})
+
+    def _further(self, bundles: Sequence[Bundle], text: str, root: Place) -> list[Place]:
+        """What follows each of the best symbols, and each of the best after these, in so many steps."""
+        if not self.ahead:
+            return []
+        walks = [Walk.of(bundle, text) for bundle in bundles]
+        places, found = [root], list[Place]()
+        for _ in range(self.ahead):
+            ways = [
+                (row, (*place.path, id))
+                for row, place in enumerate(places)
+                for id in place.best(self.branches)[: self.branches]
+                if id != EOS
+            ]
+            if not ways:
+                break
+            walks = [walk.after([row for row, _ in ways], [path[-1] for _, path in ways]) for walk in walks]
+            chances = zip(*(walk.chances for walk in walks), strict=True)
+            places = [Place(path, told) for (_, path), told in zip(ways, chances, strict=True)]
+            found += places
+        return found
 
     @staticmethod
     def scene(view: View) -> Scene:

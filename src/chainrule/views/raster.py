@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from io import BytesIO
+from math import dist
 from typing import Any
 
 from chainrule.errors import ConfigError
 from chainrule.views.scene import PAPER, Box, Part, Scene, Stroke
 
+Point = tuple[float, float]
 FINE = 2  # pixels for each unit of a scene
 MOST = 100_000_000  # pixels of a picture
 ANCHORS = {"start": "ls", "middle": "ms", "end": "rs"}
@@ -42,7 +45,9 @@ def _draw(image: Any, drawing: Any, part: Part, fine: float) -> None:
         drawing.rectangle([corner, end], fill=part.fill)
     elif isinstance(part, Stroke):
         points = [(x * fine, y * fine) for x, y in part.points]
-        drawing.line(points, fill=part.colour, width=max(1, round(part.width * fine)), joint="curve")
+        width = max(1, round(part.width * fine))
+        for piece in dashes(points, 6 * fine) if part.dashed else [points]:
+            drawing.line(piece, fill=part.colour, width=width, joint="curve")
     else:
         _write(image, drawing, part, fine)
 
@@ -61,3 +66,18 @@ def _write(image: Any, drawing: Any, part: Any, fine: float) -> None:
     turned = layer.rotate(90, expand=True)
     before = {"start": turned.height, "middle": turned.height // 2, "end": 0}[part.anchor]
     image.paste(part.fill, (round(place[0] - bottom), round(place[1] - before)), turned)
+
+
+def dashes(points: Sequence[Point], length: float) -> Iterator[list[Point]]:
+    """A line in pieces of this length, every second one left out."""
+    drawn, left, piece = True, length, list(points[:1])
+    for end in points[1:]:
+        while (apart := dist(piece[-1], end)) > left:
+            x, y = (one + (other - one) * left / apart for one, other in zip(piece[-1], end, strict=True))
+            if drawn:
+                yield [*piece, (x, y)]
+            drawn, left, piece = not drawn, length, [(x, y)]
+        left -= apart
+        piece.append(end)
+    if drawn and len(piece) > 1:
+        yield piece

@@ -55,6 +55,7 @@ class Stroke:
     points: Sequence[tuple[float, float]]
     colour: Colour = INK
     width: float = 1.5
+    dashed: bool = False
 
 
 Part = Box | Words | Stroke
@@ -104,7 +105,9 @@ def _element(part: Part) -> Html:
         )
     if isinstance(part, Stroke):
         points = " ".join(f"{x:.1f},{y:.1f}" for x, y in part.points)
-        return tag("polyline", points=points, fill="none", stroke=_hex(part.colour), stroke_width=part.width)
+        dashes = "6 4" if part.dashed else None
+        looks = {"stroke": _hex(part.colour), "stroke_width": part.width, "stroke_dasharray": dashes}
+        return tag("polyline", points=points, fill="none", **looks)
     return _words(part)
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from chainrule.codecs.base import Texts
+from chainrule.config import option
+from chainrule.models.ngram.path import counted
 from chainrule.use.score import TextScore, score
+from chainrule.use.text import typed_texts
 from chainrule.views.kinds import Kind, register
 from chainrule.views.scene import HEAT, INK, QUIET, Box, Part, Scene, Words, breadth, cut, mixed
-from chainrule.views.text import check_shared, named, visible, written
+from chainrule.views.text import check_shared, file_text, named, symbols, visible, written
 from chainrule.views.view import View
 
 if TYPE_CHECKING:
@@ -26,7 +30,11 @@ TOLD = 5  # symbols that words name
 @register("surprise")
 @dataclass(frozen=True, kw_only=True)
 class Surprise(Kind):
-    """-log2 p(x_t | x_<t) of each symbol, and what the family tells of it: the order an n-gram used, a mix's shares."""
+    """-log2 p(x_t | x_<t) of each symbol, and what the family tells of it: a mix's shares, an n-gram's path."""
+
+    counts: str | None = option(
+        None, "a text file: how often it has each n-gram that was asked for, such as the file of the training"
+    )
 
     def look(self, bundles: tuple[Bundle, ...], text: str) -> View:
         check_shared(bundles)
@@ -38,6 +46,7 @@ class Surprise(Kind):
             "spaced": all(" " not in (one.shown or one.token) for one in found[0].tokens),
             "bits": bits,
             "facts": [[dict(one.facts) for one in scored.tokens] for scored in found],
+            "paths": [asked(bundle, text, self.counts) for bundle in bundles],
         }
         title = f"surprise of {cut(text, 60)!r}"
         return View("surprise", data, {"title": title, "text": text, "notes": compared(data, found)})
@@ -62,6 +71,9 @@ class Surprise(Kind):
         for name, bits in zip(view["models"], view["bits"], strict=True):
             cells = [f"{value:.2f}".rjust(size) for value, size in zip(bits.tolist(), wide, strict=True)]
             rows.append(f"{' '.join(cells)}  {name}: {bits.mean():.3f} bits per symbol")
+        for name, paths in zip(view["models"], view["paths"], strict=True):
+            told = zip(view["symbols"], paths, strict=False)
+            rows += [f"{name}, {symbol}: {', '.join(map(step, way))}" for symbol, way in told]
         return "\n".join([*rows, *view.notes])
 
 
@@ -77,6 +89,34 @@ def _line(parts: list[Part], symbols: Sequence[str], bits: np.ndarray, y: float)
         parts += [Words(x + 4, y + 14, symbol, INK, 14)]
         x += width
     return y + LINE
+
+
+def asked(bundle: Bundle, text: str, counts: str | None) -> list[list[dict[str, Any]]]:
+    """Of an n-gram and every symbol: the contexts it was looked for after, the longest first; of others nothing."""
+    found = getattr(bundle.model, "paths", None)
+    ids = bundle.codec.encode(typed_texts(bundle.codec, [text])).ids
+    ways = found(ids) if found else []
+    lines = Texts.of(file_text(counts).splitlines()) if counts and ways else None
+    corpus = None if lines is None else bundle.codec.encode(lines).ids
+    told: list[list[dict[str, Any]]] = []
+    for at, way in enumerate(ways, 1):
+        told.append([])
+        for one in way:
+            ngram = ids[at - one.length : at + 1]
+            told[-1].append({**vars(one), "context": symbols(bundle, ngram[:-1])})
+            if corpus is not None:
+                told[-1][-1] |= {"count": counted(corpus, ngram), "of": counted(corpus, ngram[:-1])}
+    return told
+
+
+def step(one: Mapping[str, Any]) -> str:
+    """A context and what came of it."""
+    context = " ".join(one["context"]) or "nothing"
+    counts = f" ({one['count']} of {one['of']})" if one.get("of") else ""
+    if one["seen"]:
+        return f"after {context!r} {one['probability']:.3g}{counts}"
+    mass = f"{one['probability']:.3g} is left for what is unseen"
+    return f"not seen after {context!r}{counts}, {mass}: x {one['weight']:.3g}"
 
 
 def compared(data: dict[str, Any], found: Sequence[TextScore]) -> list[str]:

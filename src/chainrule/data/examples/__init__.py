@@ -80,6 +80,12 @@ MADE: Mapping[str, Example] = {
         label="motion",
     ),
     "text": Example("text.txt", "paragraphs of Python's own documentation, one a line (text)", series.text),
+    "recall": Example(
+        "recall.txt",
+        "a letter, digits in between, and the letter again: how far back does a model remember? (text)",
+        series.recall,
+        ("--codec", "words"),
+    ),
     "dates": Example(
         "dates.tsv",
         "dates as people write them, and in ISO 8601 (TSV: human, iso)",
@@ -130,7 +136,7 @@ MADE: Mapping[str, Example] = {
     ),
     "digits": Example(
         "digits.tsv",
-        "digits spoken by a synthetic voice, in words (TSV: sound, words, part; and WAV files)",
+        "digits said by a synthetic voice, in words (TSV: sound, words, part; and WAV files)",
         measured.digits,
         TRAINING,
         source="sound",

@@ -1,4 +1,4 @@
-"""Measurements in words: a week of weather as a sentence, spoken digits as written ones."""
+"""Measurements in words: a week of weather as a sentence, digits that are said as written ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from random import Random
 from chainrule.data.examples.chance import Row, between, noise, one_of
 from chainrule.data.examples.drawing import wav
 
-WEEKS, SPOKEN = 3000, 700
+WEEKS, SAID = 3000, 700
 DAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
 
 
@@ -51,7 +51,7 @@ SOUNDS: dict[str, tuple[tuple[int, int], tuple[int, int], float]] = {
 }
 
 
-def digits(random: Random, rows: int = SPOKEN) -> Iterator[Row]:
+def digits(random: Random, rows: int = SAID) -> Iterator[Row]:
     """One to four digits of a synthetic voice, high or low, slow or fast; no two to test with follow each other."""
     yield Row("sound\twords\tpart")
     names = list(SOUNDS)
@@ -60,10 +60,10 @@ def digits(random: Random, rows: int = SPOKEN) -> Iterator[Row]:
         follow = pairwise(said)
         test = any((3 * names.index(one) + names.index(other)) % 10 == 0 for one, other in follow)
         name = f"digits/{number:04}.wav"
-        yield Row(f"{name}\t{' '.join(said)}\t{'test' if test else 'train'}", {name: _spoken(random, said)})
+        yield Row(f"{name}\t{' '.join(said)}\t{'test' if test else 'train'}", {name: _waveform(random, said)})
 
 
-def _spoken(random: Random, said: Sequence[str]) -> bytes:
+def _waveform(random: Random, said: Sequence[str]) -> bytes:
     pitch, pace = 90 + 130 * random.random(), 0.8 + 0.5 * random.random()
     samples = [0.0] * between(random, 100, 600)
     for name in said:

@@ -8,10 +8,11 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from random import Random
 
-from chainrule.data.examples.chance import drawn, noise
+from chainrule.data.examples.chance import between, drawn, noise, one_of
 
 DAYS, HOURS = 7305, 4800  # of weather, twenty years; of temperature, two hundred days
 USERS, GENES = 300, 600
+RECALLS, FARTHEST = 6_000, 30  # lines to recall a letter in, and digits before it is asked for
 SESSIONS, LONGEST = 400, 32  # of sensors, and moments of a session
 
 
@@ -131,6 +132,14 @@ def sensors(random: Random) -> Iterator[str]:
             cells = [f"{one + noise(random, 0.2):.2f}" for one in (x, y, z)]
             cells[2] = "" if random.random() < 0.02 else cells[2]
             yield f"{session:03},{at / 20:.2f},{','.join(cells)},{motion},{turns:.2f}"
+
+
+def recall(random: Random) -> Iterator[str]:
+    """What stands after the question mark is the letter that the line began with."""
+    for _ in range(RECALLS):
+        letter = one_of(random, "abcdefgh")
+        digits = (one_of(random, "0123456789") for _ in range(between(random, 0, FARTHEST)))
+        yield " ".join([letter, *digits, "?", letter])
 
 
 def text(random: Random) -> Iterator[str]:

@@ -58,13 +58,11 @@ class Gpt2Format(Format):
         }
 
     def described(self, config: Any, task: Task) -> dict[str, Any]:
-        for flag, value, wanted in (
-            ("positions", config.positions, "learned"),
-            ("norm", config.norm, "pre"),
-        ):
+        for name, wanted in (("positions", "learned"), ("norm", "pre"), ("attention", "heads")):
+            value = getattr(config, name)
             if value != wanted:
                 raise ModelError(
-                    f"GPT-2's format has no {value} {flag}: there it is always {wanted}. To export, train with "
+                    f"GPT-2's format has no {value} {name}: there it is always {wanted}. To export, train with "
                     f"--model gpt --positions learned --norm pre."
                 )
         return {

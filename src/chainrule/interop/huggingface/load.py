@@ -15,7 +15,7 @@ from chainrule.errors import BundleError, ConfigError
 from chainrule.interop.huggingface.folder import format_of, settings_of, tensors_of
 from chainrule.interop.huggingface.layout import Arrays, Format, TensorMap
 from chainrule.interop.huggingface.values import Values
-from chainrule.interop.huggingface.vocabulary import backend, codec_of
+from chainrule.interop.huggingface.vocabulary import backend, chat_template, codec_of
 from chainrule.models.registry import family
 from chainrule.symbols import EOS
 from chainrule.tasks.base import task as task_class
@@ -43,6 +43,8 @@ def import_hf(folder: Path | str) -> Bundle:
         arrays = _fresh(form, config) | arrays
     notes = [*(head.note for head in lacking), *_codec_notes(codec), *_unread(form, found, wanted)]
     card = {"imported": folder.resolve().name, "fresh": [head.name for head in lacking], "notes": notes}
+    template = chat_template(folder)
+    card |= {} if template is None else {"chat_template": template}
     kind = family(form.family)
     told = {head.setting: head not in lacking for head in form.heads if head.setting}
     task = task_class(kind.task)(**told)

@@ -23,6 +23,7 @@ STRANGE = "ꙮ"  # a letter that hardly any tokenizer knows: that must not stop 
 SENTENCEPIECE = ("source.spm", "spiece.model", "sentencepiece.bpe.model")
 GENERATION = "generation_config.json"
 TOKENIZER, TOKENS, MAP = "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"
+TEMPLATE = "chat_template.jinja"
 
 
 def codec_of(folder: Path, values: Values, form: Format) -> HuggingFace:
@@ -42,6 +43,15 @@ def codec_of(folder: Path, values: Values, form: Format) -> HuggingFace:
         return codec
     except CodecError as error:
         raise BundleError(f"{folder}: {error}") from error
+
+
+def chat_template(folder: Path) -> str | None:
+    """How messages become a prompt, as Jinja; None: it was made for no chats."""
+    file = folder / TEMPLATE
+    if file.is_file():
+        return file.read_text(encoding="utf-8", errors="replace")
+    found = Values.read(folder / TOKENS).found.get("chat_template")
+    return found if isinstance(found, str) else None
 
 
 def _suppressed(folder: Path, rows: int) -> tuple[int, ...]:

@@ -18,7 +18,8 @@ from chainrule.config import option
 from chainrule.errors import ModelError
 from chainrule.models.bag.features import ORDERS, Features, features, first_ones, of_letters
 from chainrule.models.bag.pairs import of_pairs
-from chainrule.models.bag.svm import Rows, ridge, scaled, solve
+from chainrule.models.bag.says import says
+from chainrule.models.bag.svm import Rows, ridge, solve
 from chainrule.models.base import ModelConfig
 from chainrule.models.readers import (
     CountingReader,
@@ -33,6 +34,8 @@ from chainrule.models.registry import register
 from chainrule.progress import Progress, no_progress
 
 MOST = 1 << 27  # weights at most: of many answers, the most frequent n-grams are kept
+MANY = 100  # answers from which on each is told from some of the other texts, not from all
+VISITS = 1 << 32  # n-grams that are looked at then, at most
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,13 +101,10 @@ class Bag(CountingReader):
         index = _known(found.hashes, self.keys)
         keep = first_ones(index, found.sequences, len(self.keys))
         index, places, sequences = index[keep], found.places[keep], found.sequences[keep]
-        says = np.zeros((len(ids), self.width), np.float32)
-        says[starts] = self.bias
-        block = 2 * sequences + of_letters(self.keys)[index]  # of those n-grams that are scaled together
-        for answer in range(self.width):
-            ratios = scaled(block, self.ratios[index, answer])  # (n-grams,)
-            says[:, answer] += np.bincount(places, ratios * self.weights[index, answer], len(ids))
-        return says
+        told = np.zeros((len(ids), self.width), np.float32)
+        told[starts] = self.bias
+        says(index, places, sequences, of_letters(self.keys), self.ratios, self.weights, told)
+        return told
 
     def arrays(self) -> Mapping[str, np.ndarray]:
         own = {"keys": self.keys, "ratios": self.ratios, "weights": self.weights, "bias": self.bias}
@@ -145,11 +145,32 @@ def _labels(rows: Rows, given: Examples, config: BagConfig, progress: Progress) 
             own = given.having(answer)
             if own.any() and not own.all():
                 ratios[:, answer] = rows.ratios(own)
-                weights[:, answer], bias[answer] = solve(rows, ratios[:, answer], own, costs, config.passes)
+                some = _some(own, _others(rows, config), answer)
+                given_rows = rows if len(some) == len(own) else rows.of_texts(some)
+                learnt = solve(given_rows, ratios[:, answer], own[some], costs[some], config.passes)
+                weights[:, answer], bias[answer] = learnt
             step(1)
     if apart < config.answers and ratios.any():
         ratios[:, 1], weights[:, 1], bias[1] = -ratios[:, 0], weights[:, 0], -bias[0]
     return {"ratios": ratios, "weights": weights, "bias": bias}
+
+
+def _others(rows: Rows, config: BagConfig) -> int:
+    """From how many texts, at most, an answer's own are told: of many answers, no more than time allows."""
+    if config.answers <= MANY:
+        return len(rows.starts)
+    each = config.answers * config.passes * max(1, len(rows.index) // max(1, len(rows.starts) - 1))
+    return max(1, VISITS // each)
+
+
+def _some(own: np.ndarray, others: int, seed: int) -> np.ndarray:
+    """(k,) texts: all that are `own` and so many others, drawn, in order."""
+    rest = np.flatnonzero(~own)
+    if len(rest) <= others:
+        return np.arange(len(own))
+    drawn = np.random.default_rng(seed).choice(rest, others, replace=False)
+    found: np.ndarray = np.sort(np.concatenate([np.flatnonzero(own), drawn]))
+    return found
 
 
 def _numbers(rows: Rows, given: Examples, config: BagConfig) -> dict[str, np.ndarray]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -37,11 +38,22 @@ class Rows:
         found: np.ndarray = 2 * np.repeat(np.arange(len(sizes)), sizes) + self.kinds[self.index]
         return found
 
+    @cached_property
+    def counts(self) -> np.ndarray:
+        """(F,) in how many texts each n-gram is."""
+        return np.bincount(self.index, minlength=self.size)
+
+    def of_texts(self, texts: np.ndarray) -> Rows:
+        """These texts (k,) alone, in this order."""
+        sizes = np.diff(self.starts)[texts]
+        ends = np.concatenate([[0], np.cumsum(sizes)])
+        entries = np.arange(ends[-1]) + np.repeat(self.starts[texts] - ends[:-1], sizes)
+        return Rows(ends, self.index[entries], self.kinds)
+
     def ratios(self, own: np.ndarray) -> np.ndarray:
         """Log-count ratio (F,) of every n-gram: how much more usual it is in the texts (n,) that are `own`."""
-        mine = np.repeat(own, np.diff(self.starts))
-        ours = np.bincount(self.index[mine], minlength=self.size) + 1.0
-        theirs = np.bincount(self.index[~mine], minlength=self.size) + 1.0
+        mine = self.of_texts(np.flatnonzero(own)).counts
+        ours, theirs = mine + 1.0, self.counts - mine + 1.0
         found: np.ndarray = np.log(ours / ours.sum()) - np.log(theirs / theirs.sum())
         return found.astype(np.float32)
 

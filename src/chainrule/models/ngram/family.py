@@ -19,6 +19,7 @@ from chainrule.models.ngram.estimate import SMOOTHINGS, estimate
 from chainrule.models.ngram.order import best_order
 from chainrule.models.ngram.packing import check_shapes, floats, packed
 from chainrule.models.ngram.parts import count_in_parts
+from chainrule.models.ngram.path import Asked, paths
 from chainrule.models.ngram.prune import kept_nodes, pruned
 from chainrule.models.ngram.space import Space, space_for
 from chainrule.models.ngram.trie import Trie, count_ngrams
@@ -84,6 +85,7 @@ class Ngram(CountingModel):
         self, config: NgramConfig, arrays: Mapping[str, np.ndarray], notes: tuple[str, ...] = ()
     ) -> None:
         self.config = config
+        self.markov_order = config.order - 1
         self.notes = notes
         check_shapes(config.order, config.vocab_size, arrays)
         self.levels = np.ascontiguousarray(arrays["levels"])
@@ -199,6 +201,13 @@ class Ngram(CountingModel):
 
         in_threads(work, _pieces(ids))
         return values, orders
+
+    def paths(self, ids: np.ndarray) -> list[list[Asked]]:
+        """How it came to the probability of every symbol but the first: the contexts asked, the longest first.
+
+        With add-k there are none: nothing is ever asked of a shorter context.
+        """
+        return [] if self.even else paths(self, ids)
 
     @property
     def _tables(self) -> tuple[Any, ...]:

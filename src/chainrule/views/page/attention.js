@@ -28,7 +28,7 @@ function heads(grid, losses, data) {
     for (let head = 0; head < count; head += 1) {
       const flat = grid.flat.at(layer, head), cost = losses && losses.at(layer, head);
       const told = `flat ${(100 * flat).toFixed(0)} %${losses ? `, without it ${cost >= 0 ? "+" : "\u2212"}${Math.abs(cost).toFixed(3)} bits` : ""}`;
-      buttons.push(element("button", { type: "button", title: told, data: { head: `${layer + 1}.${head + 1}` }, on: { click: () => choose(layer, head) } },
+      buttons.push(element("button", { type: "button", title: told, data: { head: `${layer + 1}.${head + 1}` }, on: { click: (event) => { choose(layer, head); chosen(event.currentTarget, "head", `${layer + 1}.${head + 1}`); } } },
         thumbnail(grid.weights.at(layer, head)), `${layer + 1}.${head + 1}  ${told}`));
     }
   }

@@ -12,8 +12,8 @@ DRAWERS.cells = (data, root) => {
       drawn.replaceChildren(line(model.symbols, false, (at) => shade(values[at] > 0 ? "cool" : "heat", 0.8 * Math.abs(values[at]) / most),
         (at) => `${model.symbols[at]}: ${figure(values[at], 3)}`).root, plot([[`unit ${state.unit + 1}`, values]], "symbol", "value"));
     };
-    const input = element("input", { type: "number", min: 1, max: model.traces[state.tap].shape[1], value: state.unit + 1,
-      on: { input: (event) => { state.unit = Math.max(0, Number(event.target.value) - 1); update(); } } });
+    const input = element("input", { type: "number", min: 1, max: model.traces[state.tap].shape[1], value: state.unit + 1, data: { unit: "" },
+      on: { input: (event) => { state.unit = Math.max(0, Number(event.target.value) - 1); update(); chosen(input, "unit", state.unit + 1); } } });
     const found = model.found.map((one) => element("tr", {},
       element("td", {}, element("button", { type: "button", on: { click: () => { state.tap = one.tap; state.unit = one.unit; input.value = one.unit + 1; update(); } } }, one.track)),
       [one.agreement, one.by_chance, one.untrained, one.probe, one.cost_on, one.cost_off].map((value) => element("td", {}, figure(value, 3))),

@@ -33,16 +33,20 @@ function choice(label, names, chosen, changed) {
   return element("label", {}, label, select);
 }
 
+/* Says what was chosen, so that whoever shows several views can mark it in the others. */
+const chosen = (from, name, detail) => from.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true }));
+
 /* A text whose symbols are told when one points at them or steps through them by the arrow keys. */
 function line(symbols, spaced, colour, told) {
   const readout = element("p", { class: "readout note", aria_live: "polite" });
   const cells = symbols.map((symbol, at) => {
-    const cell = element("button", { type: "button", class: "symbol", tabindex: at ? -1 : 0, title: told(at) }, symbol);
+    const cell = element("button", { type: "button", class: "symbol", tabindex: at ? -1 : 0, title: told(at), data: { symbol } }, symbol);
     const ground = colour(at);
     if (ground) cell.style.background = ground;
     const show = () => {
       for (const one of cells) one.classList.toggle("active", one === cell);
       readout.textContent = told(at);
+      chosen(cell, "symbol", { at, symbols });
     };
     cell.addEventListener("pointerenter", show);
     cell.addEventListener("focus", show);

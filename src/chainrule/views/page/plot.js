@@ -1,4 +1,12 @@
-/* Lines over 0, 1, 2 …, as SVG; a line is named where one points at it. */
+/* Lines over 0, 1, 2 …, as SVG; a line is named where one points at it. One that is called like another and
+   ", before training" has its colour, and is dashed. */
+const BEFORE = ", before training";
+
+function looks(names) {
+  const plain = [...new Set(names.map((name) => name.replace(BEFORE, "")))];
+  return names.map((name) => `k${plain.indexOf(name.replace(BEFORE, "")) % 6}${name.includes(BEFORE) ? " dashed" : ""}`);
+}
+
 const SVG = "http://www.w3.org/2000/svg";
 
 function drawn(name, attributes, ...inside) {
@@ -23,10 +31,11 @@ function plot(curves, across, upwards) {
       drawn("text", { x: x(Math.round((steps - 1) * mark / 4)), y: high + 30, "text-anchor": "middle" }, String(Math.round((steps - 1) * mark / 4))));
   }
   picture.append(drawn("text", { x: wide - 10, y: high + 46, "text-anchor": "end" }, across));
+  const kinds = looks(curves.map(([name]) => name));
   curves.forEach(([name, values], at) => {
     const points = values.map((value, step) => Number.isFinite(value) ? `${x(step).toFixed(1)},${y(value).toFixed(1)}` : "").filter(Boolean);
-    picture.append(drawn("polyline", { points: points.join(" "), class: `curve k${at % 6}` }, drawn("title", {}, name)));
+    picture.append(drawn("polyline", { points: points.join(" "), class: `curve ${kinds[at]}` }, drawn("title", {}, name)));
   });
-  const legend = element("ul", { class: "legend" }, curves.map(([name], at) => element("li", { class: `k${at % 6}` }, name)));
+  const legend = element("ul", { class: "legend" }, curves.map(([name], at) => element("li", { class: kinds[at] }, name)));
   return element("figure", { class: "scroll" }, element("figcaption", {}, upwards), picture, legend);
 }

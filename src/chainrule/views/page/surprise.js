@@ -5,7 +5,7 @@ DRAWERS.surprise = (data, root) => {
   const rows = data.bits.rows().map((row) => row.list());
   data.models.forEach((name, model) => {
     const bits = rows[model], mean = bits.reduce((sum, one) => sum + one, 0) / bits.length;
-    const told = (at) => [`${data.symbols[at]}: ${figure(bits[at])} bits`, ...facts(data.facts[model][at])].join(", ");
+    const told = (at) => [`${data.symbols[at]}: ${figure(bits[at])} bits`, ...facts(data.facts[model][at]), ...(data.paths?.[model]?.[at] ?? []).map(asked)].join(", ");
     const { root: drawn } = line(data.symbols, data.spaced, (at) => shade("heat", 0.85 * bits[at] / CEILING), told);
     root.append(element("section", {}, element("h2", {}, `${name}: ${figure(mean, 3)} bits per symbol`), drawn));
   });
@@ -15,6 +15,13 @@ DRAWERS.surprise = (data, root) => {
 function facts(told) {
   return Object.entries(told).map(([name, value]) => Array.isArray(value)
     ? `${name} ${value.map((one) => figure(one)).join(" / ")}` : `${name} ${value}`);
+}
+
+/* A context that an n-gram asked for a symbol, and what came of it. */
+function asked({ context, seen, probability, weight, count, of }) {
+  const after = context.length ? `\u201c${context.join(" ")}\u201d` : "nothing", counts = of ? ` (${count} of ${of})` : "";
+  return seen ? `after ${after} ${percent(probability)}${counts}`
+    : `not seen after ${after}${counts}, ${percent(probability)} is left for what is unseen: \u00d7 ${weight.toPrecision(3)}`;
 }
 
 function difference(data, [upper, lower]) {

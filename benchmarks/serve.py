@@ -1,0 +1,400 @@
+"""How many a server answers at once, how soon and how rightly; one command a measurement.
+
+    python benchmarks/serve.py model OUT          a GPT of 6 layers x 384 with random weights, and its export
+    python benchmarks/serve.py many OUT           16 clients against one at a time
+    python benchmarks/serve.py beside OUT         the same 16 clients, and transformers' generate behind FastAPI
+    python benchmarks/serve.py complete MODEL     completions of an n-gram a second, by wrk
+    python benchmarks/serve.py soak MODEL 300     seconds of requests with faults: kill -9, disconnects, nonsense
+    python benchmarks/serve.py fuzz MODEL 20000   random bodies
+    python benchmarks/serve.py harness MODEL TEXT lm_eval (in the environment LM_EVAL) against `chainrule score`
+
+The server is a process of its own, and so are the clients.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import os
+import random
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2 as httpx
+
+CLIENTS, REQUESTS = 16, 24  # requests of each client
+VOCABULARY, CONTEXT = 4096, 256
+SHAPE = {"layers": 6, "width": 384, "heads": 6, "context": CONTEXT}
+WORDS = [chr(97 + at % 26) + chr(97 + at // 26 % 26) + chr(97 + at // 676) for at in range(VOCABULARY - 5)]
+
+
+def make(out: Path) -> None:
+    """The model, ours and exported."""
+    from chainrule.bundle import Bundle
+    from chainrule.codecs.base import Texts
+    from chainrule.codecs.registry import codec
+    from chainrule.models.registry import family
+
+    kind = codec("subwords")
+    text = Texts.of([" ".join(random.Random(at).choices(WORDS, k=200)) for at in range(400)])
+    words = kind.learn(lambda: [text], kind.Config.from_values({"vocab": VOCABULARY}))
+    gpt: Any = family("gpt")
+    sizes = SHAPE | {"vocab_size": words.size, "suppressed": words.suppressed, "positions": "learned"}
+    Bundle.of(words, gpt.seeded(gpt.Config(**sizes), 0)).save(out / "gpt", force=True)
+    subprocess.run(
+        [sys.executable, "-m", "chainrule", "export", "hf", out / "gpt", out / "hf", "--force"],
+        check=True,
+    )
+
+
+@contextmanager
+def serving(
+    model: Path, *options: str, program: list[str] | None = None
+) -> Iterator[tuple[httpx.Client, int]]:
+    """A server in a process of its own."""
+    port = random.randint(20_000, 60_000)
+    words = program or [sys.executable, "-m", "chainrule", "serve", str(model), "--log", "none", *options]
+    process = subprocess.Popen([*words, "--port", str(port)], stderr=subprocess.DEVNULL)
+    client = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=120)
+    try:
+        until = time.monotonic() + 600
+        while True:
+            try:
+                client.get("/health")
+                break
+            except httpx.TransportError:
+                assert process.poll() is None and time.monotonic() < until, "the server did not start"
+                time.sleep(0.1)
+        yield client, process.pid
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+def body(number: int, stream: bool = True) -> dict[str, Any]:
+    """A request: a prompt of 8 to 40 words, 32 to 96 tokens."""
+    chance = random.Random(number)
+    prompt = " ".join(chance.choices(WORDS, k=chance.randint(8, 40)))
+    return {"prompt": prompt, "max_tokens": chance.choice((32, 64, 96)), "temperature": 0, "stream": stream}
+
+
+async def load(address: str, clients: int, requests: int) -> dict[str, float]:
+    """So many clients, each with one request after another: tokens a second, and seconds to the first token."""
+    firsts, tokens = list[float](), 0
+
+    async def one(client: httpx.AsyncClient, first: int) -> None:
+        nonlocal tokens
+        for number in range(first, first + requests):
+            began, told = time.perf_counter(), False
+            asked = body(number) | {"stream_options": {"include_usage": True}}
+            async with client.stream("POST", "/v1/completions", json=asked) as answer:
+                async for line in answer.aiter_lines():
+                    if line.startswith("data: {"):
+                        if not told:
+                            firsts.append(time.perf_counter() - began)
+                        told = True
+                        tokens += (json.loads(line[6:]).get("usage") or {}).get("completion_tokens", 0)
+
+    async with httpx.AsyncClient(base_url=address, timeout=300) as client:
+        began = time.perf_counter()
+        await asyncio.gather(*(one(client, 1000 * at) for at in range(clients)))
+        seconds = time.perf_counter() - began
+    firsts.sort()
+    rank = min(len(firsts) - 1, math.ceil(0.95 * len(firsts)))
+    return {
+        "tokens": tokens,
+        "seconds": seconds,
+        "rate": tokens / seconds,
+        "p95": firsts[rank],
+        "p50": statistics.median(firsts),
+    }
+
+
+def tell(name: str, found: dict[str, float]) -> None:
+    print(
+        f"{name}: {found['rate']:.0f} tokens/s, first token p50 {1000 * found['p50']:.0f} ms, "
+        f"p95 {1000 * found['p95']:.0f} ms ({found['tokens']:.0f} tokens in {found['seconds']:.1f} s)",
+        flush=True,
+    )
+
+
+def many(out: Path) -> None:
+    with serving(out / "gpt") as (client, _):
+        asyncio.run(load(str(client.base_url), 1, 2))
+        alone = asyncio.run(load(str(client.base_url), 1, 12))
+        tell("one at a time", alone)
+        crowd = asyncio.run(load(str(client.base_url), CLIENTS, REQUESTS))
+        tell(f"{CLIENTS} clients", crowd)
+    print(
+        f"tokens/s {crowd['rate'] / alone['rate']:.2f}x (bar 4x); p95 {crowd['p95'] / alone['p95']:.2f}x (bar 5x)"
+    )
+
+
+THEIRS = """
+import sys, asyncio, torch, uvicorn, json
+from fastapi import FastAPI, Request
+from fastapi.responses import JSONResponse
+from transformers import AutoModelForCausalLM, AutoTokenizer
+folder, _, port = sys.argv[1:4]
+model, words = AutoModelForCausalLM.from_pretrained(folder).eval(), AutoTokenizer.from_pretrained(folder)
+app = FastAPI()
+@app.get("/health")
+def health(): return {}
+@app.post("/v1/completions")
+def write(body: dict):
+    ids = words(body["prompt"], return_tensors="pt").input_ids
+    with torch.no_grad():
+        made = model.generate(ids, max_new_tokens=body["max_tokens"], do_sample=False, pad_token_id=0)
+    new = made[0, ids.shape[1]:].tolist()
+    return {"choices": [{"text": words.decode(new)}], "usage": {"completion_tokens": len(new)}}
+uvicorn.run(app, port=int(port), log_level="error")
+"""
+
+
+async def whole(address: str, requests: int) -> float:
+    """Tokens a second of 16 clients that wait for whole answers."""
+    tokens = 0
+
+    async def one(client: httpx.AsyncClient, first: int) -> None:
+        nonlocal tokens
+        for number in range(first, first + requests):
+            answer = await client.post("/v1/completions", json=body(number, stream=False))
+            tokens += answer.json()["usage"]["completion_tokens"]
+
+    async with httpx.AsyncClient(base_url=address, timeout=600) as client:
+        began = time.perf_counter()
+        await asyncio.gather(*(one(client, 1000 * at) for at in range(CLIENTS)))
+        return tokens / (time.perf_counter() - began)
+
+
+def beside(out: Path) -> None:
+    rates = {}
+    with tempfile.NamedTemporaryFile("w", suffix=".py") as file:
+        file.write(THEIRS)
+        file.flush()
+        for name, program in (
+            ("chainrule", None),
+            ("transformers", [sys.executable, file.name, str(out / "hf")]),
+        ):
+            with serving(out / "gpt", program=program) as (client, _):
+                asyncio.run(whole(str(client.base_url), 1))
+                rates[name] = asyncio.run(whole(str(client.base_url), 3))
+                print(f"{name}: {rates[name]:.0f} tokens/s with {CLIENTS} clients", flush=True)
+    print(f"{rates['chainrule'] / rates['transformers']:.2f}x (bar 3x)")
+
+
+SCRIPT = """wrk.method = "POST"
+wrk.headers["Content-Type"] = "application/json"
+local prompts = {%s}
+local at = 0
+request = function()
+  at = at + 1
+  return wrk.format(nil, "%s", nil, prompts[at %% #prompts + 1])
+end
+"""
+
+
+def complete(model: Path) -> None:
+    """Every prompt of a small set, asked again and again, as people type; and completions of eight tokens."""
+    from chainrule.bundle import load as opened
+
+    words = [opened(model).codec.token(id) for id in range(5, 205)]
+    prompts = [" ".join(random.Random(at).choices(words, k=3)) for at in range(500)]
+    kinds = {
+        "/v1/complete": [json.dumps({"prompt": one}) for one in prompts],
+        "/v1/completions": [
+            json.dumps({"prompt": one, "max_tokens": 8, "temperature": 0}) for one in prompts
+        ],
+    }
+    for path, bodies in kinds.items():
+        with serving(model) as (client, _), tempfile.NamedTemporaryFile("w", suffix=".lua") as script:
+            script.write(SCRIPT % (",".join(f"[==[{one}]==]" for one in bodies), path))
+            script.flush()
+            words_of = ["wrk", "-t1", "-c16", "-d8s", "--latency", "-s", script.name, str(client.base_url)]
+            print(path, subprocess.run(words_of, capture_output=True, text=True).stdout, flush=True)
+
+
+def resident(pid: int) -> float:
+    """Megabytes of a process and of those it started."""
+    total = 0
+    for one in [pid, *children(pid)]:
+        try:
+            status = Path(f"/proc/{one}/smaps_rollup").read_text()
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # killed meanwhile
+        total += next(int(line.split()[1]) for line in status.splitlines() if line.startswith("Pss:"))
+    return total / 1024
+
+
+def children(pid: int) -> list[int]:
+    return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def soak(model: Path, seconds: float) -> None:
+    """Right answers are known beforehand; faults come at random."""
+    chance, wrong, asked, lost, kills, sizes = random.Random(1), 0, 0, 0, 0, list[float]()
+    with serving(model, "--workers", "2") as (client, pid):
+        bodies = [body(number, stream=False) | {"max_tokens": 8, "logprobs": 1} for number in range(24)]
+        known = [client.post("/v1/completions", json=one).json()["choices"] for one in bodies]
+        until, killed = time.monotonic() + seconds, time.monotonic()
+        while time.monotonic() < until:
+            number = chance.randrange(len(bodies))
+            try:
+                kind = chance.random()
+                if kind < 0.1:
+                    assert client.post("/v1/completions", content=chance.randbytes(200)).status_code == 400
+                elif kind < 0.2:
+                    with (
+                        httpx.Client(base_url=client.base_url) as other,
+                        other.stream(
+                            "POST", "/v1/completions", json=body(number) | {"max_tokens": 500}
+                        ) as answer,
+                    ):
+                        next(answer.iter_lines())
+                else:
+                    asked += 1
+                    wrong += (
+                        client.post("/v1/completions", json=bodies[number]).json()["choices"] != known[number]
+                    )
+            except httpx.TransportError:
+                lost += 1
+            if time.monotonic() - killed > 15:
+                os.kill(chance.choice(children(pid)), signal.SIGKILL)
+                kills, killed = kills + 1, time.monotonic()
+            if asked % 50 == 0:
+                sizes.append(resident(pid))
+        sizes.append(resident(pid))
+    tenth = max(1, len(sizes) // 10)
+    first, last = (statistics.median(part) for part in (sizes[tenth : 3 * tenth + 1], sizes[-2 * tenth :]))
+    print(f"{asked:,} answers, {wrong} wrong; {kills} workers killed, {lost} connections lost with them")
+    print(f"memory {first:.0f} MB at the beginning, {last:.0f} MB in the end")
+
+
+PATHS = "completions chat/completions embeddings score predict tag translate fill complete rank".split()
+NAMES = (
+    "prompt max_tokens temperature top_p top_k n stop seed logprobs echo stream messages input text texts pair "
+    "question passage k length candidates tokens encoding_format top model"
+).split()
+
+
+def nonsense(chance: random.Random, depth: int = 0) -> Any:
+    kinds = [
+        None,
+        True,
+        chance.randint(-5, 50),
+        chance.uniform(-1e9, 1e9),
+        float("nan"),
+        "she \x00\U0001f600" * chance.randint(0, 3),
+    ]
+    if depth < 3 and chance.random() < 0.3:
+        inner = [nonsense(chance, depth + 1) for _ in range(chance.randint(0, 3))]
+        return inner if chance.random() < 0.7 else {str(one)[:9]: one for one in inner}
+    return chance.choice(kinds)
+
+
+def fuzz(model: Path, count: int) -> None:
+    chance, statuses = random.Random(2), dict[int, int]()
+    with serving(model, "--max-tokens", "64", "--time-limit", "10") as (client, _):
+        for _ in range(count):
+            made = {name: nonsense(chance) for name in chance.sample(NAMES, chance.randint(0, 6))}
+            text = json.dumps(made).encode()
+            if chance.random() < 0.2:
+                place = chance.randrange(len(text))
+                text = text[:place] + chance.randbytes(chance.randint(0, 4)) + text[place + 1 :]
+            answer = client.post(f"/v1/{chance.choice(PATHS)}", content=text)
+            statuses[answer.status_code] = statuses.get(answer.status_code, 0) + 1
+            assert answer.status_code < 500 and "Traceback" not in answer.text, (text, answer.text)
+            assert str(model.resolve().parent) not in answer.text, (text, answer.text)
+    print(f"{count:,} bodies: {dict(sorted(statuses.items()))}; none made it fail")
+
+
+def harness(model: Path, text: Path) -> None:
+    """Perplexity of lines and choices among their endings."""
+    from chainrule.bundle import load as opened
+
+    lm, lines = (
+        opened(model),
+        [one.strip() for one in text.read_text().splitlines() if len(one.split()) > 4][:100],
+    )
+    folder = Path(tempfile.mkdtemp())
+    rows = [choice_of(lines, at) for at in range(len(lines))]
+    (folder / "data.jsonl").write_text("\n".join(json.dumps(one) for one in rows))
+    shared = f"dataset_path: json\ndataset_kwargs:\n  data_files: {folder}/data.jsonl\ntest_split: train\n"
+    (folder / "ppl.yaml").write_text(
+        f"task: ppl\n{shared}output_type: loglikelihood_rolling\ndoc_to_text: ''\ndoc_to_target: '{{{{text}}}}'\n"
+        "metric_list:\n  - metric: word_perplexity\n"
+    )
+    (folder / "ends.yaml").write_text(
+        f"task: ends\n{shared}output_type: multiple_choice\ndoc_to_text: '{{{{start}}}}'\n"
+        "doc_to_choice: '{{choices}}'\ndoc_to_target: answer\nmetric_list:\n  - metric: acc\n"
+    )
+    with serving(model) as (client, _):
+        base = f"base_url={client.base_url}/v1/completions,model={model.name},num_concurrent=4"
+        words = [
+            os.environ["LM_EVAL"],
+            "--model",
+            "local-completions",
+            "--model_args",
+            base,
+            "--tasks",
+            "ppl,ends",
+        ]
+        options = ["--include_path", str(folder), "--output_path", str(folder / "out")]
+        subprocess.run([*words, *options], check=True)
+    result = json.loads(next((folder / "out").rglob("results*.json")).read_text())["results"]
+    own = [lm.score(one["text"]) for one in rows]
+    logs = sum(sum(token.log2prob for token in one.tokens[:-1]) for one in own) * math.log(2)
+    words_in = sum(len(one["text"].split()) for one in rows)
+    print(
+        "perplexity a word:", result["ppl"]["word_perplexity,none"], "by score:", math.exp(-logs / words_in)
+    )
+    right = sum(direct(lm, one) == one["answer"] for one in rows) / len(rows)
+    print("accuracy:", result["ends"]["acc,none"], "directly:", right)
+
+
+def choice_of(lines: list[str], at: int) -> dict[str, Any]:
+    """A line, and its ending among those of three others."""
+    chance = random.Random(at)
+    ends = [" ".join(lines[(at + step) % len(lines)].split()[-2:]) for step in (0, 7, 13, 29)]
+    order = chance.sample(range(4), 4)
+    start = " ".join(lines[at].split()[:-2])
+    return {
+        "text": lines[at],
+        "start": start,
+        "choices": [ends[one] for one in order],
+        "answer": order.index(0),
+    }
+
+
+def direct(lm: Any, row: dict[str, Any]) -> int:
+    """The most probable ending, by scores of whole texts."""
+    before = len(lm.prompt_ids(row["start"])) - 1
+    scores = [
+        sum(one.log2prob for one in lm.score(f"{row['start']} {end}").tokens[before:-1])
+        for end in row["choices"]
+    ]
+    return scores.index(max(scores))
+
+
+if __name__ == "__main__":
+    verb, place, *rest = sys.argv[1:]
+    numbers = {"soak": float, "fuzz": int, "harness": Path}
+    given = [numbers[verb](one) for one in rest]
+    {
+        "model": make,
+        "many": many,
+        "beside": beside,
+        "complete": complete,
+        "soak": soak,
+        "fuzz": fuzz,
+        "harness": harness,
+    }[verb](Path(place), *given)  # type: ignore[operator]

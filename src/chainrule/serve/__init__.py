@@ -1,0 +1,1 @@
+"""A model behind an address: an engine that answers many at once, and an HTTP front that OpenAI's clients know."""

@@ -165,6 +165,7 @@ def plain() -> Iterator[tuple[str, bytes]]:
     yield "text.txt.bz2", bz2.compress(text)
     yield "text.txt.zst", zstandard.ZstdCompressor().compress(text)
     yield "wide.txt", TEXT.encode("utf-16")
+    yield "recall.txt", lines([f"{word} is {n} late {word}" for n in range(9) for word in ("she", "he")])
     yield "squad.json", squad()
     yield "moments.csv", _moments()
     yield "numbers.csv", b"value\n" + lines([n % 12 + n // 9 for n in range(200)])

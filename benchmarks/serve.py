@@ -176,6 +176,12 @@ async def whole(address: str, requests: int) -> float:
         return tokens / (time.perf_counter() - began)
 
 
+def worked(pid: int) -> float:
+    """Seconds that a process has computed: what is left of a figure where other programs take the cores."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def beside(out: Path) -> None:
     rates = {}
     with tempfile.NamedTemporaryFile("w", suffix=".py") as file:
@@ -185,10 +191,15 @@ def beside(out: Path) -> None:
             ("chainrule", None),
             ("transformers", [sys.executable, file.name, str(out / "hf")]),
         ):
-            with serving(out / "gpt", program=program) as (client, _):
+            with serving(out / "gpt", program=program) as (client, pid):
                 asyncio.run(whole(str(client.base_url), 1))
+                before, began = worked(pid), time.perf_counter()
                 rates[name] = asyncio.run(whole(str(client.base_url), 3))
-                print(f"{name}: {rates[name]:.0f} tokens/s with {CLIENTS} clients", flush=True)
+                cores = (worked(pid) - before) / (time.perf_counter() - began)
+                print(
+                    f"{name}: {rates[name]:.0f} tokens/s with {CLIENTS} clients, on {cores:.2f} cores",
+                    flush=True,
+                )
     print(f"{rates['chainrule'] / rates['transformers']:.2f}x (bar 3x)")
 
 

@@ -18,7 +18,7 @@ from chainrule.cli.app import app
 from chainrule.interop.word2vec import FORMATS as VECTORS
 
 OUT = "OUT"  # what is written, in the folder of a case
-LONG = ("compare", "demo")  # what takes too long; comparisons have sections of their own
+LONG = ("compare", "demo", "serve", "studio")  # too long, or for as long as somebody is served
 WORDS = (
     "--json",
     "-q",

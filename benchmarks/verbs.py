@@ -202,18 +202,18 @@ def _others() -> Iterator[Verb]:
             Path.read_bytes,
             again=("", "--force"),
         )
-    for kind, (model, text, _) in LOOKS.items():
+    for kind, (model, text, settings) in LOOKS.items():
         ending = sorted(VIEWS)[len(kind) % len(VIEWS)]
         yield Verb(
             f"look, {kind}",
-            lambda e, kind=kind, model=model, text=text: [
+            lambda e, kind=kind, model=model, text=text, settings=settings: [
                 *(
                     "look",
                     e / models / model,
                     text,
                     "--view",
                     kind,
-                    *(["--corpus", _text(e)] if kind == "filters" else []),
+                    *(word for name, one in settings.items() for word in (f"--{name}", e / "data" / one)),
                     "-o",
                     OUT,
                 )

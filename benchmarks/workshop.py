@@ -49,13 +49,15 @@ FRAMED: dict[str, dict[str, Any]] = {  # families that read frames
 PROBE = "she was late"
 LOOKS: dict[str, tuple[str, str, dict[str, Any]]] = {  # by view a model, a text, and settings
     "attention": ("gpt", PROBE, {}),
+    "beam": ("gpt", PROBE, {}),
     "cells": ("lstm", PROBE, {}),
-    "filters": ("cnn", PROBE, {"corpus": ""}),
+    "filters": ("cnn", PROBE, {"corpus": "text.txt"}),
     "gradient": ("rnn", PROBE, {}),
     "layers": ("gpt", PROBE, {}),
     "masked": ("bert", PROBE, {}),
     "mixing": ("classify-elmo", PROBE, {}),
     "next": ("ngram", PROBE, {}),
+    "recall": ("ngram", PROBE, {"corpus": "recall.txt"}),
     "saliency": ("classify-gru", PROBE, {}),
     "surprise": ("ngram", PROBE, {}),
     "training": ("gru", "", {}),
@@ -300,7 +302,7 @@ def _views(folder: Path) -> None:
     for kind in kinds():
         name, text, settings = LOOKS[kind]
         bundle, given = cr.load(folder / "models" / name), dict(settings)
-        given |= {"corpus": str(folder / "data" / "text.txt")} if "corpus" in given else {}
+        given |= {"corpus": str(folder / "data" / given["corpus"])} if given else {}
         cr.look(bundle, text, view=kind, **given).save(folder / "views" / f"{kind}.json")
 
 

@@ -16,7 +16,7 @@ SECONDS = 15
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked")
 def test_nothing_is_lost_and_nothing_silently_wrong() -> None:
     words = [sys.executable, str(CAMPAIGN), "--seconds", str(SECONDS), "--slice"]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=600)
     rows = [line.strip("| ").split(" | ") for line in done.stdout.splitlines() if line.startswith("| ")]
     *_, tried, refused, success, traceback, hang, lost, wrong = [one.replace(",", "") for one in rows[-1]]
     assert done.returncode == 0, done.stderr
@@ -39,7 +39,7 @@ for fault in ("", "kill", "ENOSPC", "EIO"):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked")
 def test_the_faults_of_the_campaign_happen(tmp_path: Path) -> None:
     program = PROGRAM.format(folder=str(CAMPAIGN.parent), out=str(tmp_path / "example.txt"))
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=600)
     plain, killed, full, broken = done.stdout.splitlines()
     assert plain.startswith(" 0 ") and killed.startswith("kill -9")
     assert full.startswith("ENOSPC 1 chainrule: The disk is full")
@@ -72,7 +72,7 @@ import verbs
 
 def test_what_is_registered_is_attacked() -> None:
     program = MISSING.format(folder=str(CAMPAIGN.parent))
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=600)
     assert done.stdout.splitlines() == ["[] []", "True True", "[] []", "True"], done.stderr
     assert done.returncode == 1 and "a format for new-task is missing" in done.stderr
 
@@ -82,5 +82,5 @@ def test_an_attack_without_an_example_of_a_family_does_not_begin(tmp_path: Path)
         f"import sys; sys.path.insert(0, {str(CAMPAIGN.parent)!r}); import workshop, pathlib\n"
         f"workshop.check_complete(pathlib.Path({str(tmp_path)!r}))"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=600)
     assert done.returncode == 1 and "no example of" in done.stderr and "lstm" in done.stderr

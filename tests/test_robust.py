@@ -84,6 +84,20 @@ def test_a_config_that_claims_a_huge_width_takes_no_memory() -> None:
         Lstm.from_arrays(replace(small.config, width=60_000), small.arrays())
 
 
+def test_of_a_panic_nothing_is_printed_and_afterwards_all_is(capfd: pytest.CaptureFixture[str]) -> None:
+    from tokenizers import Tokenizer, models
+
+    from chainrule.codecs.rust import no_panic
+    from chainrule.errors import CodecError
+
+    damaged = {"type": "Precompiled", "precompiled_charsmap": "AAAA"}
+    told = json.loads(Tokenizer(models.BPE()).to_str()) | {"normalizer": damaged}
+    with pytest.raises(CodecError, match="gave up"), no_panic("loading"), no_panic("loading"):
+        Tokenizer.from_str(json.dumps(told))
+    os.write(2, b"heard\n")
+    assert capfd.readouterr().err == "heard\n"
+
+
 def test_a_panic_of_the_tokenizers_library_is_an_error() -> None:
     from chainrule.codecs.rust import no_panic
     from chainrule.errors import CodecError

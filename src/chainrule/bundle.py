@@ -151,10 +151,9 @@ class Bundle:
         return use_score.score_file(self, source, **reading)
 
     def score_each(self, source: Given, *, id: str | None = None, **reading: Any) -> Iterator[SequenceScore]:
-        """One result for each row of data of any size, in order, as they are read; blank rows have one, too.
+        """One result for each row, or string of a list, in order; blank rows have one, too.
 
-        A list of strings is scored string by string; `reading` is as for `score_file`. `id` is the column of a table
-        that names its rows.
+        `reading` is as for `score_file`; `id` is the column of a table that names its rows.
         """
         return use_score.score_each(self, source, id=id, **reading)
 
@@ -174,10 +173,7 @@ class Bundle:
     def complete(
         self, prompt: str = "", k: int = 5, length: int = 10, *, unknown: bool = False
     ) -> Completions:
-        """The `k` likeliest next symbols, and the `k` likeliest continuations of at most `length` symbols.
-
-        For words, also those that begin with the last word of the prompt: it may be half typed.
-        """
+        """The `k` likeliest next symbols, and continuations of at most `length`; the last word may be half typed."""
         return complete(self, [prompt], k, length, unknown=unknown)[0]
 
     def next(self, prompt: str = "", k: int = 20) -> NextSymbols:

@@ -188,12 +188,14 @@ def test_what_nobody_waits_for_stops_at_the_next_step() -> None:
             engine.submit(Writing(ticket, prompts))
             await ticket.next()
             ticket.give_up()
-            await asyncio.sleep(0.2)
-            assert engine.running == 0
+            until = time.monotonic() + 30
+            while engine.running:
+                assert time.monotonic() < until
+                await asyncio.sleep(0)
         return engine
 
     engine = asyncio.run(gone())
-    assert engine.counts.cancelled == 1 and engine.counts.generated_tokens < 2000
+    assert engine.counts.cancelled == 1 and engine.counts.generated_tokens < 4000
 
 
 def test_a_call_that_nobody_waits_for_stops_at_its_next_step() -> None:

@@ -135,6 +135,7 @@ def test_a_page_describes_everything_and_asks_for_nothing_from_elsewhere(http: h
     document = http.get("/openapi.json").json()
     assert {f"/v1/{path}" for path in PATHS} < set(document["paths"])
     assert "CompletionBody" in document["components"]["schemas"]
+    assert [one["name"] for one in document["paths"]["/v1/models/{model}"]["get"]["parameters"]] == ["model"]
     page = "".join(http.get(path).text for path in ("/docs", "/docs/page.js", "/docs/page.css"))
     assert "//" not in page.replace("/* not JSON: as it is */", "")
     assert "default-src 'none'" in http.get("/docs").headers["content-security-policy"]

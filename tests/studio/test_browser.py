@@ -113,7 +113,7 @@ def test_a_model_is_trained_from_the_form_and_used(browser: Any, running: Runnin
         assert "fresh" in str(seen.page.get_by_label("Model").input_value())
 
 
-def test_a_training_outlives_page_and_studio_stops_and_goes_on(browser: Any, running: Running) -> None:
+def test_a_training_outlives_page_and_studio_stops_and_continues(browser: Any, running: Running) -> None:
     words = {"width": 8, "seq_len": 8, "batch_size": 2}
     form = {
         "make": "training",
@@ -138,7 +138,7 @@ def test_a_training_outlives_page_and_studio_stops_and_goes_on(browser: Any, run
         assert "continue with --resume" in seen.page.locator(card).inner_text()
         assert (running.folder / "long.run" / "checkpoint.safetensors").exists()
         steps = trained(running.folder / "long.run")
-        seen.press("Go on")
+        seen.press("Continue")
         seen.page.wait_for_selector(f"{card}[data-state=running] .progress p:has-text('training')")
         seen.press("Stop")
         seen.page.wait_for_selector(f"{card}[data-state=stopped]")
@@ -238,7 +238,7 @@ def test_views_have_pythons_numbers_are_linked_and_saved(
         )
 
 
-def test_a_symbol_of_the_distribution_is_gone_on_from(browser: Any, running: Running) -> None:
+def test_a_symbol_of_the_distribution_is_continued_from(browser: Any, running: Running) -> None:
     with visit(browser, running, "look?model=my-lm&view=next&text=what+is+the") as seen:
         seen.press("Draw")
         seen.page.wait_for_selector("[data-drawn=next]")

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from chainrule.cli.arguments import Source, Target, Test, Valid, check_named, sources
+from chainrule.cli.arguments import Source, Target, Test, Valid, check_named
 from chainrule.cli.live import watching
 from chainrule.cli.output import Json, Printer, Quiet, Verbose, number, seconds, size, table
 from chainrule.cli.parallel import HeldOutConfig, parallel
 from chainrule.cli.settings import Groups, of_codec, of_data, of_roles, understood
 from chainrule.cli.verb import Verb, typed
 from chainrule.config import LARGEST_SEED, parted, settings
-from chainrule.errors import ConfigError
 
 if TYPE_CHECKING:
     from chainrule.choose.compare import Comparison
@@ -103,22 +102,18 @@ def compare(
     options = typed(context)
     held, options = parted(options, HeldOutConfig)
     check_named(valid, test)
-    files = parallel(data or [], source, target, held) if source or target else None
-    if files is None and not data:
-        raise ConfigError(
-            "Name the data: DATA, or --source FILE and --target FILE. Try: chainrule compare --help"
-        )
+    files = parallel(data or [], source, target, held, "compare")
     output = Printer(json, quiet, verbose)
     wanted = [_rung(one, output) for one in _listed(models)]
     codecs = [understood("codec", one, output) for one in _listed(codec)]
     given: dict[str, Any] = {"out": out, "budget": budget, "valid": valid, "test": test, "seed": seed}
     given |= {"task": task and understood("task", task, output), "models": wanted, "codec": codecs}
     given |= {"label": label} if label else {}
-    given |= files.settings | files.parts if files else {}
+    given |= files.settings | files.parts
     with watching(quiet) as board:
         given |= {"resume": resume, "force": force, "watch": board.see}
         command = shlex.join(["chainrule", *sys.argv[1:]])
-        found = run(files.data if files else sources(data or []), command=command, **given, **options)
+        found = run(files.data, command=command, **given, **options)
     output.result(found.results, told(found))
 
 

@@ -198,7 +198,6 @@ def fit(
     if "init_from" not in options:
         ask(options["model"], options.get("task"), options)  # mistakes first, before anything is read
     if each is not None:
-        _check_each(out, force)
         return _fit_each(files.data, out, each, options | {"resume": resume}, force, output)
     check_free(out, force)
     _fit(files.data, out, options | files.parts | {"resume": resume}, force, output, began)
@@ -281,6 +280,7 @@ def _fit_each(
     """A folder for each value, with a name that is one; what comes of each is told as soon as it is saved."""
     from chainrule.train.each import fit_each
 
+    _check_each(out, force)
     if options.pop("resume") or "init_from" in options:
         raise ConfigError("--each trains several models from scratch: leave out --resume and --from.")
     taken: set[str] = set()

@@ -39,7 +39,9 @@ class Parallel:
     parts: dict[str, Named]  # validation and test data
 
 
-def parallel(train: Sequence[str], source: str | None, target: str | None, held: HeldOutConfig) -> Parallel:
+def parallel(
+    train: Sequence[str], source: str | None, target: str | None, held: HeldOutConfig, verb: str = "fit"
+) -> Parallel:
     """Files of both sides, or a table and perhaps the names of two columns, or data of one side alone."""
     if train and held.parts:
         raise ConfigError(
@@ -50,6 +52,6 @@ def parallel(train: Sequence[str], source: str | None, target: str | None, held:
         return Parallel(sources(train), columns, {})
     if source is None and target is None:
         raise ConfigError(
-            "Name the data: TRAIN, or --source FILE and --target FILE. Try: chainrule fit --help"
+            f"Name the data: a file, or --source FILE and --target FILE. Try: chainrule {verb} --help"
         )
     return Parallel(pairs((), source, target), {"task": "translate"}, held.parts)

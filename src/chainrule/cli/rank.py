@@ -20,6 +20,7 @@ from chainrule.errors import ConfigError
 if TYPE_CHECKING:
     from chainrule.bundle import Bundle
     from chainrule.use.nbest import Candidate, Nbest
+    from chainrule.use.rank import Ranking
 
 
 BESIDE = ("source", "also", "channel", "lm_weight", "log_base")  # settings that need no table
@@ -80,12 +81,15 @@ def rank(
 
         return _told([rank_from(bundle, texts, NbestConfig.from_values(options), load)], output)
     found = bundle.rank(texts)
-    lines = [
+    output.result(found.to_dict(), _table(found))
+
+
+def _table(found: Ranking) -> str:
+    rows = [
         [one.text or "(blank)", number(one.log2prob), number(one.perplexity), number(one.unknown)]
         for one in found.ranked
     ]
-    header = ["text", "log2 probability", "perplexity", "unknown"]
-    output.result(found.to_dict(), table(header, lines))
+    return table(["text", "log2 probability", "perplexity", "unknown"], rows)
 
 
 def _lines() -> list[str]:

@@ -38,7 +38,7 @@ def studio(
 ) -> None:
     """Open the studio: a page to look at data, train, compare and use models, and look inside them.
 
-    Trainings are processes of their own: they go on when the page is closed or the studio ends.
+    Trainings are processes of their own: they continue when the page is closed or the studio ends.
     """
     if not folder.is_dir():
         raise ConfigError(
@@ -52,7 +52,7 @@ def studio(
     with opened(host, port) as listening:
         server, guard = serving(folder, listening, upload * 1_000_000)
         output.result({"address": guard.address, "folder": str(folder.resolve())}, guard.address)
-        output.note("Open it in a browser. Ctrl-C ends the studio; trainings go on.")
+        output.note("Open it in a browser. Ctrl-C ends the studio; trainings continue.")
         try:
             asyncio.run(server.serve([listening]))
         except KeyboardInterrupt:

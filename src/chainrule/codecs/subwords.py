@@ -88,7 +88,7 @@ class Subwords(Codec):
         tokenizer = Tokenizer(model())
         tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
         tokenizer.decoder = decoders.ByteLevel()
-        with no_panic("learning sub-words"):
+        with no_panic("learning sub-words", heard=True):
             tokenizer.train_from_iterator(_lessons(_beginning(blocks, config.sample)), trainer(**shared))
         if config.kind == "unigram":
             tokenizer.model = models.Unigram(_settled(json.loads(tokenizer.to_str())["model"]["vocab"]))

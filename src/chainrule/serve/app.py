@@ -68,7 +68,9 @@ def application(served: Served, metrics: Metrics) -> FastAPI:
     for path, kind, handler in front.posts:
         _post(app, path, kind, handler, answers if path in SAME else None)
     for path, get in front.gets:
-        app.get(path, summary=(get.__doc__ or "").strip(), response_class=JSONResponse)(_with_errors(get))
+        options: dict[str, Any] = {"summary": (get.__doc__ or "").strip(), "response_class": JSONResponse}
+        extra = {"parameters": [NAME]} if "{model}" in path else {}
+        app.get(path, openapi_extra=extra, **options)(_with_errors(get))
     for path, (name, media) in PAGE.items():
         app.get(f"/docs{path}", include_in_schema=False)(_page(name, media))
     app.add_exception_handler(HTTPException, _http_error)
@@ -98,6 +100,7 @@ def _post(app: FastAPI, path: str, kind: type[BaseModel], handler: Handler, answ
     app.post(path, openapi_extra={"requestBody": body}, **options)(_with_errors(endpoint))  # type: ignore[arg-type]
 
 
+NAME = {"name": "model", "in": "path", "required": True, "schema": {"type": "string"}}
 ERRORS = {
     400: "It cannot be answered; the message says why.",
     401: "A key is wanted.",

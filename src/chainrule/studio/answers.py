@@ -19,13 +19,8 @@ Question = Mapping[str, Any]
 Pieces = Iterator[dict[str, Any]]
 ANSWERS: dict[str, Callable[[Shelf, Question], Pieces]] = {}
 RUN = "run"
-WORDS = (
-    "target",
-    "contrast",
-    "find",
-    "word",
-    "analogy",
-)  # settings of views that are words; other texts name files
+# Settings of views that are words; other texts name files.
+WORDS = ("target", "contrast", "find", "word", "analogy", "prefix")
 SAMPLES, LENGTH = 3, 40
 
 

@@ -139,7 +139,7 @@ class Jobs:
         self._write(job)
         return job
 
-    def go_on(self, id: str) -> Job:
+    def restart(self, id: str) -> Job:
         """Start a job again: a training that was stopped continues from its checkpoint."""
         job = self.find(id)
         if self.lives(job):

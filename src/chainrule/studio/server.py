@@ -184,7 +184,7 @@ def _jobs(app: FastAPI, studio: Studio) -> None:
 
     @app.post("/api/jobs/{id}/{what}")
     def change(id: str, what: str) -> Any:
-        does = {"stop": jobs.stop, "continue": jobs.go_on, "remove": jobs.remove}
+        does = {"stop": jobs.stop, "continue": jobs.restart, "remove": jobs.remove}
         if what not in does:
             raise Outside(f"A job can be {', '.join(does)}, not {what}.")
         does[what](id)

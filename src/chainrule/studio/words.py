@@ -93,11 +93,11 @@ def settings(folder: Folder, given: Mapping[str, Any]) -> list[str]:
         if isinstance(value, bool):
             words.append(f"--{flag}" if value else f"--no-{flag}")
         elif value not in (None, ""):
-            words += [f"--{flag}", folder.value(_spoken(name, value))]
+            words += [f"--{flag}", folder.value(_typed(name, value))]
     return words
 
 
-def _spoken(name: str, value: Any) -> str:
+def _typed(name: str, value: Any) -> str:
     told = str(value)
     if told.startswith("-") and not re.fullmatch(r"-[\d.]+(e-?\d+)?", told):
         raise Outside(f"{told!r} is no value for {name}.")

@@ -6,13 +6,15 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-from torch import nn
 
 from chainrule.errors import ModelError
-from chainrule.nn.elmo import LayerMix
 from chainrule.store import tensors
+
+if TYPE_CHECKING:
+    from torch import nn
 
 KEPT = "kept"  # the folder of models, in that of the run; each is called by its step
 
@@ -52,6 +54,8 @@ def check_finite(nats: float, norm: float, step: int, rate: float, folder: Path 
 
 def shares(network: nn.Module) -> dict[str, float]:
     """How much a task uses of each layer of ELMo, where it does: softmax(s)_j."""
+    from chainrule.nn.elmo import LayerMix
+
     found = [part for part in network.modules() if isinstance(part, LayerMix)]
     weights = [one.weights.detach().softmax(0).tolist() for one in found]
     return {f"layer {layer}": share for each in weights for layer, share in enumerate(each)}

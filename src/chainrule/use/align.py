@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from chainrule.decode.alignment import alignments
+from chainrule.decode.alignment import alignments, tap_of
 from chainrule.errors import ModelError
 from chainrule.models.base import Body
 from chainrule.symbols import BOS, EOS
@@ -58,8 +58,13 @@ def _linked(bundle: Bundle, source: list[int], target: list[int]) -> Links:
 
 
 def symbol_weights(body: Body, source: list[int], target: list[int]) -> np.ndarray:
-    """(T, S + 1) how much each symbol of a target attends to those of its source, and to its end."""
+    """(T, S + 1) how much each symbol of a target attends to those of its source, and to its end.
+
+    Of several layers it is the mean of those between the first and the last, which align best; of two, the last.
+    """
     import torch
+
+    from chainrule.nn.tap import listening
 
     linked = getattr(body, "aligned", None)  # IBM model 1 says which links are the most probable ones
     if linked is not None:
@@ -67,7 +72,11 @@ def symbol_weights(body: Body, source: list[int], target: list[int]) -> np.ndarr
         return np.eye(len(source) + 1)[places]  # type: ignore[no-any-return]
     tokens = torch.tensor([[BOS, *target]], device=body.device)
     state = body.start(1, torch.tensor([[*source, EOS]], device=body.device))
-    found: np.ndarray = alignments(body, tokens, state)[0, : len(target)].double().cpu().numpy()
+    with body.inference(tokens.numel()), listening(body, tap_of(body)) as heard:
+        body.read(tokens, state)
+    layers = [torch.cat(one, -2)[0] for one in heard.values()]  # (T, S + 1), or (H, T, S + 1) by heads
+    weights = torch.stack(layers[1:-1] or layers[-1:]).flatten(0, -3).mean(0)
+    found: np.ndarray = weights[: len(target)].double().cpu().numpy()
     return found
 
 

@@ -37,7 +37,7 @@ function content(job) {
   else if (job.curve.length > 1) told.push(curve(job.curve));
   if (job.kind === "rate" && active(job)) told.push(rating(job));
   if (job.error) told.push(job.state === "stopped" ? quiet(job.error) : alarm(job.error));
-  if (job.state === "died") told.push(alarm("Its process ended without a word: it was killed, or the machine was. Go on to continue from its last checkpoint."));
+  if (job.state === "died") told.push(alarm("Its process ended without a word: it was killed, or the machine was. Continue goes back to its last checkpoint."));
   if (job.answer && job.kind === "fit") told.push(fitted(job.answer));
   if (job.answer && job.kind === "export") told.push(quiet(`Written to ${job.answer.output}.`));
   return told.filter(Boolean);
@@ -117,7 +117,7 @@ function buttons(job, extra) {
   if (job.state === "running") return [button("Stop", act("stop"))];
   if (job.state === "stopping") return [button("End it now", act("stop"), "danger")];
   const done = job.state === "done", found = [];
-  if (!done || job.kind === "rate") found.push(button(job.kind === "rate" ? "Rate again" : "Go on", act("continue"), done ? "" : "primary"));
+  if (!done || job.kind === "rate") found.push(button(job.kind === "rate" ? "Rate again" : "Continue", act("continue"), done ? "" : "primary"));
   if (done && job.kind === "fit") {
     found.push(link("Use it", to("use", { model: job.name }), "button"), link("Look inside", to("look", { model: job.name }), "button"));
     if (WRITES.includes(job.answer?.task)) found.push(button("Samples", () => samples(job, extra)));

@@ -113,7 +113,7 @@ function figure(asked, signal, onward) {
   return root;
 }
 
-/* In the distribution over the next symbol, a click on one goes on from there: here the model is asked, where a saved page has
+/* In the distribution over the next symbol, a click on one continues from there: here the model is asked, where a saved page has
    only what it was given. */
 function follow(event, onward) {
   const symbol = event.target.closest?.(".bars .row")?.querySelector(".name")?.title;

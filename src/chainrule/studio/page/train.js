@@ -10,7 +10,7 @@ export const title = "Train";
 export function show(root, params) {
   const cards = element("div", { class: "stack", id: "jobs" }), place = element("div", { class: "stack" });
   root.append(
-    head("Train", "One model, or several compared within one budget. Trainings go on when this page is closed."),
+    head("Train", "One model, or several compared within one budget. Trainings continue when this page is closed."),
     element("div", { class: "two" }, card(place), element("section", {}, element("h2", {}, "Runs"), cards)));
   place.append(waiting("Asking which models there are …"));
   const ready = Promise.all([catalogue(), files(true), models()]);

@@ -59,7 +59,7 @@ const many = (most) => ["k", "How many", "5", { min: 1, max: most }];
 
 export const VERBS = {
   generate: {
-    label: "Generate", asks: "Begin with", help: "The model goes on from here; nothing: from the start of a text.",
+    label: "Generate", asks: "Begin with", help: "The model continues from here; nothing: from the start of a text.",
     settings: [
       ["length", "Length", "200", { min: 1, max: 100000 }], ["temperature", "Temperature", "1", { min: 0, step: 0.1 }],
       ["top_k", "Top-k", "all", { min: 1 }], ["top_p", "Top-p", "1", { min: 0.01, max: 1, step: 0.05 }],

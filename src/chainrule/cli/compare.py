@@ -110,10 +110,9 @@ def compare(
     given |= {"task": task and understood("task", task, output), "models": wanted, "codec": codecs}
     given |= {"label": label} if label else {}
     given |= files.settings | files.parts
+    given |= {"command": shlex.join(["chainrule", *sys.argv[1:]]), "resume": resume, "force": force}
     with watching(quiet) as board:
-        given |= {"resume": resume, "force": force, "watch": board.see}
-        command = shlex.join(["chainrule", *sys.argv[1:]])
-        found = run(files.data, command=command, **given, **options)
+        found = run(files.data, watch=board.see, **given, **options)
     output.result(found.results, told(found))
 
 

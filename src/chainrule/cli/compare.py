@@ -103,23 +103,33 @@ def compare(
     options = typed(context)
     held, options = parted(options, HeldOutConfig)
     check_named(valid, test)
-    files = parallel(data or [], source, target, held) if source or target else None
-    if files is None and not data:
-        raise ConfigError(
-            "Name the data: DATA, or --source FILE and --target FILE. Try: chainrule compare --help"
-        )
+    where, columns = _named(data or [], source, target, held)
     output = Printer(json, quiet, verbose)
     wanted = [_rung(one, output) for one in _listed(models)]
     codecs = [understood("codec", one, output) for one in _listed(codec)]
     given: dict[str, Any] = {"out": out, "budget": budget, "valid": valid, "test": test, "seed": seed}
     given |= {"task": task and understood("task", task, output), "models": wanted, "codec": codecs}
     given |= {"label": label} if label else {}
-    given |= files.settings | files.parts if files else {}
+    given |= columns
     with watching(quiet) as board:
         given |= {"resume": resume, "force": force, "watch": board.see}
         command = shlex.join(["chainrule", *sys.argv[1:]])
-        found = run(files.data if files else sources(data or []), command=command, **given, **options)
+        found = run(where, command=command, **given, **options)
     output.result(found.results, told(found))
+
+
+def _named(
+    data: Sequence[str], source: str | None, target: str | None, held: HeldOutConfig
+) -> tuple[Any, dict[str, Any]]:
+    """The data, and what follows from how they were named."""
+    if source or target:
+        files = parallel(data, source, target, held)
+        return files.data, {**files.settings, **files.parts}
+    if not data:
+        raise ConfigError(
+            "Name the data: DATA, or --source FILE and --target FILE. Try: chainrule compare --help"
+        )
+    return sources(data), {}
 
 
 def _rung(name: str, output: Printer) -> str:

@@ -65,9 +65,7 @@ def rank(
         if candidates:
             raise ConfigError("Give candidates or --file, not both.")
         return _rank_file(loaded(model, int8), named(file), options, output)
-    for name in options:
-        if name not in BESIDE:
-            raise ConfigError(f"{flag(name)} is for a table of candidates: give --file.")
+    _check_beside(options)
     bundle = loaded(model, int8)
     given = [] if candidates == ["-"] else candidates or []
     texts = given or _lines()
@@ -86,6 +84,13 @@ def rank(
     ]
     header = ["text", "log2 probability", "perplexity", "unknown"]
     output.result(found.to_dict(), table(header, lines))
+
+
+def _check_beside(options: Mapping[str, Any]) -> None:
+    """Refuse settings of tables where there is none."""
+    for name in options:
+        if name not in BESIDE:
+            raise ConfigError(f"{flag(name)} is for a table of candidates: give --file.")
 
 
 def _lines() -> list[str]:

@@ -109,8 +109,7 @@ def compare(
     codecs = [understood("codec", one, output) for one in _listed(codec)]
     given: dict[str, Any] = {"out": out, "budget": budget, "valid": valid, "test": test, "seed": seed}
     given |= {"task": task and understood("task", task, output), "models": wanted, "codec": codecs}
-    given |= {"label": label} if label else {}
-    given |= columns
+    given |= columns | ({"label": label} if label else {})
     with watching(quiet) as board:
         given |= {"resume": resume, "force": force, "watch": board.see}
         command = shlex.join(["chainrule", *sys.argv[1:]])

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chainrule.bundle import Bundle
+from chainrule.bundle import Bundle, load
 from chainrule.cli import main
 from chainrule.data.arriving import arriving
 from chainrule.errors import ChainruleError, ConfigError, DataError
@@ -90,7 +90,7 @@ def nbest(tmp_path: Path) -> Path:
 
 def test_lists_of_a_file_are_ranked_group_by_group(words: Bundle, nbest: Path) -> None:
     config = NbestConfig(group="utterance", id="hypothesis", weight=("acoustic=0.5",), log_base="10")
-    first, second = rank_file(words, nbest, config, column="text")
+    first, second = rank_file(words, nbest, config, load, column="text")
     assert (first.group, second.group) == ("a", "b")
     assert [one.scored.id for one in first.ranked if one.scored.blank] == ["a3"]
     for one in (*first.ranked, *second.ranked):
@@ -103,10 +103,10 @@ def test_lists_of_a_file_are_ranked_group_by_group(words: Bundle, nbest: Path) -
 
 def test_scores_of_others_can_decide(words: Bundle, nbest: Path) -> None:
     loud = NbestConfig(group="utterance", id="hypothesis", weight=("acoustic=1000",))
-    first, _ = rank_file(words, nbest, loud, column="text")
+    first, _ = rank_file(words, nbest, loud, load, column="text")
     assert first.ranked[0].scored.id == "a3"
     quiet = NbestConfig(group="utterance", id="hypothesis", weight=("acoustic=0",))
-    first, _ = rank_file(words, nbest, quiet, column="text")
+    first, _ = rank_file(words, nbest, quiet, load, column="text")
     places = [one.scored.id for one in first.ranked]
     assert places.index("a1") < places.index("a2")
 
@@ -122,7 +122,7 @@ def test_scores_of_others_can_decide(words: Bundle, nbest: Path) -> None:
 )
 def test_what_is_wrong_with_a_list_is_told(words: Bundle, nbest: Path, options: Any, told: str) -> None:
     with pytest.raises(ChainruleError, match=told):
-        rank_file(words, nbest, NbestConfig(**options), column="text")
+        rank_file(words, nbest, NbestConfig(**options), load, column="text")
 
 
 def test_the_distribution_over_the_next_symbol_is_whole(words: Bundle) -> None:

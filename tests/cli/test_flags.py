@@ -50,7 +50,7 @@ def test_help_for_a_family_shows_every_setting_in_groups(chainrule: Chainrule) -
     assert headings(text)[2:] == ["Model lstm", "Task next", "Training", "Fitting", "Codec", "Data"]
     words = ["--width INTEGER", "--lr NUMBER", "--budget", "--label-smoothing", "--min-count", "--column"]
     assert all(word in text for word in words) and "--no-bf16" in text
-    assert "[separate|coupled]" in text and "[default: 0.01]" in text
+    assert "[additive|no-output|separate|coupled]" in text and "[default: 0.01]" in text
     counted = chainrule("fit", "--model=ngram", "--codec", "words", "--help").out
     assert headings(counted)[2:] == ["Model ngram", "Fitting", "Codec words", "Data"]
     assert "--order" in counted and "--lr" not in counted and "--bins" not in counted

@@ -32,7 +32,7 @@ def test_select_reaches_tuples_memories_caches_and_nothing() -> None:
     state = nested().select(torch.tensor([2, 0]))
     assert [layer.tolist() for layer in state.layers] == [[2, 0], [20, 0]]
     assert state.memory.vectors[:, 0, 0].tolist() == [5.0, 1.0]
-    assert state.cache is not None and state.cache.values[:, 0, 0, 0].tolist() == [-5.0, -1.0]
+    assert state.cache is not None and state.cache.settled().values[:, 0, 0, 0].tolist() == [-5.0, -1.0]
     assert Nested((), state.memory).select(torch.tensor([0])).cache is None
 
 

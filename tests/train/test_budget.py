@@ -137,7 +137,7 @@ def bursts(period: float) -> Slowness:
 def test_a_budget_is_kept_whatever_the_pace_does(slowness: Slowness) -> None:
     run = simulated(slowness)
     assert 0.90 * SECONDS <= run.machine.now <= 1.03 * SECONDS
-    assert run.learnt_at[-1] == pytest.approx(FINAL * run._peak)
+    assert run.learnt_at[-1] == pytest.approx(FINAL * run.config.peak)
     assert run.at.step >= 0.5 * allowed(slowness)
 
 
@@ -148,7 +148,7 @@ def test_a_busy_beginning_decides_nothing(until: float) -> None:
         return 30.0 if now < 3.0 + until else 1.0
 
     run = simulated(slowness)
-    assert run.at.step > 0.9 * allowed(slowness) and max(run.learnt_at) > 0.9 * run._peak
+    assert run.at.step > 0.9 * allowed(slowness) and max(run.learnt_at) > 0.9 * run.config.peak
 
 
 def test_validations_are_spread_over_the_time_and_not_over_the_steps() -> None:

@@ -30,7 +30,10 @@ class Beam(Kind):
     beam: int = option(3, "how many hypotheses are kept at each step", low=1, high=100)
     length: int = option(12, "how many symbols to add at most", low=1, high=1000)
     length_penalty: float | None = option(
-        None, "log-probability over length to this power ranks what has ended; as usual if not given", low=0.0
+        None,
+        "log-probability over length to this power ranks what has ended; as usual if not given",
+        low=0.0,
+        high=100.0,
     )
     branches: int = option(2, "how many dropped ways of each hypothesis are shown", low=0, high=100)
     prefix: str = option("", "of an encoder-decoder, what its text begins with")

@@ -59,6 +59,7 @@ class Gradient(Kind):
         None,
         "gradient clipping threshold that the step is held to; that of the training if not given",
         low=0.0,
+        high=1e9,
     )
     lr: float = option(0.1, "learning rate of the one step whose effect is measured", low=1e-9, high=1e6)
     seed: int = option(0, "of the untrained network", low=0, high=1 << 31)

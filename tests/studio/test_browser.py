@@ -99,7 +99,7 @@ def test_a_model_is_trained_from_the_form_and_used(browser: Any, running: Runnin
         seen.page.get_by_text("All settings").click()
         seen.page.get_by_label("order", exact=True).fill("2")
         seen.page.wait_for_function(
-            "() => document.querySelector('.command code').textContent.includes('--order 2')"
+            "() => document.querySelector('.command code')?.textContent.includes('--order 2')"
         )
         assert seen.texts(".command code")[0] == "chainrule fit book.txt --model ngram --order 2 -o fresh"
         seen.press("Start training")

@@ -107,14 +107,14 @@ export class TrainingForm {
     };
   }
 
+  /* The command of what stands in the form; an answer that is older than the form is not shown. */
   async preview() {
-    try {
-      this.made.replaceChildren(command((await post("/api/command", this.asked)).command));
-      this.start.disabled = false;
-    } catch (error) {
-      this.made.replaceChildren(this.data.value ? alarm(error.message) : quiet("There is no data yet: take a file on the page Data."));
-      this.start.disabled = true;
-    }
+    const mine = this.asking = {};
+    const found = await post("/api/command", this.asked).catch((error) => ({ error }));
+    if (mine !== this.asking) return;
+    this.start.disabled = Boolean(found.error);
+    if (!found.error) this.made.replaceChildren(command(found.command));
+    else this.made.replaceChildren(this.data.value ? alarm(found.error.message) : quiet("There is no data yet: take a file on the page Data."));
   }
 
   async begin() {

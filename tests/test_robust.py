@@ -170,6 +170,15 @@ def test_ctrl_c_during_the_first_imports_is_a_message(name: str) -> None:
     assert json.loads(done.stdout) == {"error": "stopped; nothing was written."}
 
 
+def test_an_import_that_ctrl_c_broke_off_is_told_as_ctrl_c() -> None:
+    indented = "\n" + 12 * " "
+    swallowed = (
+        f"try: {NOW}{indented}except KeyboardInterrupt: raise ImportError('numba._devicearray') from None"
+    )
+    done = started(AT_IMPORT.format(name="chainrule.models.registry", doing=swallowed))
+    assert (done.returncode, done.stderr) == (130, "chainrule: stopped; nothing was written.\n")
+
+
 @pytest.mark.parametrize(
     ("name", "code", "told"),
     [("SIGINT", 130, "stopped"), ("SIGTERM", 143, "ended by SIGTERM"), ("SIGHUP", 129, "ended by SIGHUP")],

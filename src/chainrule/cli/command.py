@@ -29,10 +29,26 @@ class Ended(BaseException):
         self.code = 128 + number  # what a shell calls a program that a signal ended
 
 
+class CtrlC:
+    """The handler of Ctrl-C while a verb works. It remembers that it came: C code may make another error of it."""
+
+    def __init__(self) -> None:
+        self.came = False
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        self.came = True
+        raise KeyboardInterrupt
+
+    def meant(self, error: BaseException) -> BaseException:
+        """An import that Ctrl-C has broken off is told as Ctrl-C."""
+        return KeyboardInterrupt() if self.came and isinstance(error, ImportError) else error
+
+
 def run(given: Sequence[str], began: float, alone: bool) -> int:
     """Run one command, which `began` at a moment of `time.monotonic`; `alone`: the process is for nothing else."""
     if sys.stderr is None:  # closed by a shell: what is said there must not land elsewhere
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    ctrl_c = CtrlC()
     try:
         with _ending():
             from chainrule.cli.app import run as run_verb
@@ -42,7 +58,7 @@ def run(given: Sequence[str], began: float, alone: bool) -> int:
                     stream, io.TextIOWrapper
                 ):  # a sign that cannot be shown must not end the program
                     stream.reconfigure(errors="backslashreplace")
-            _ctrl_c(signal.default_int_handler, alone)
+            _ctrl_c(ctrl_c, alone)
             code = run_verb(given, began)
             _ctrl_c(signal.SIG_DFL, alone)
             if sys.stdout is not None:  # a shell may have closed it
@@ -53,7 +69,7 @@ def run(given: Sequence[str], began: float, alone: bool) -> int:
         if _reader_left(error):
             _forget(sys.__stdout__)
             return GONE
-        return _explained(error, given)
+        return _explained(ctrl_c.meant(error), given)
 
 
 def _ctrl_c(handler: Any, alone: bool) -> None:

@@ -48,7 +48,7 @@ TRIALS = {
     "transformer": Trial("multi30k", "60m", ["--model", "transformer", *SUBWORDS, *TRANSFORMER]),
     "seq2seq": Trial("multi30k", "60m", ["--model", "seq2seq", *SUBWORDS]),
     "seq2seq-none": Trial("multi30k", "60m", ["--model", "seq2seq", "--attention", "none", *SUBWORDS]),
-    "dates": Trial("dates", "3m", ["--model", "transformer", *CHARACTERS]),
+    "dates": Trial("dates", "3m", ["--model", "transformer", *CHARACTERS, "--patience", "0"]),
     "phonemes": Trial("phonemes", "30m", ["--model", "transformer", "--source.codec", "characters"]),
 }
 

@@ -56,6 +56,7 @@ def test_names_and_links_inside_are_fine(folder: Folder) -> None:
 
 
 def test_files_that_are_listed_are_those_inside(folder: Folder) -> None:
+    (folder.root / "loss.PNG").write_bytes(b"\x89PNG")  # no data: neither lines nor columns
     assert {one["name"] for one in folder.files()} == {"book.txt", "data/more.txt", "same.txt"}
 
 

@@ -18,6 +18,8 @@ from chainrule.store.files import CONFIG
 OWN = ".studio"  # where a studio keeps jobs and what was deleted
 DEEP, MANY, PREVIEW = 3, 500, 4_000  # folders below each other, files that are listed, bytes that are shown
 NAME = re.compile(r"[^\W.][^/\\\x00-\x1f\x7f]{0,119}")
+# Pictures, pages and sounds: they hold neither lines nor columns.
+SHOWN = {".png", ".jpg", ".jpeg", ".gif", ".svg", ".html", ".pdf", ".wav"}
 MAGIC = re.compile(r"[*?\[\]]")
 
 
@@ -104,7 +106,11 @@ class Folder:
             if path.is_dir():
                 if deep < DEEP and not path.is_symlink() and not _made(path):
                     yield from self._files(path, deep + 1)
-            elif path.is_file() and path.resolve().is_relative_to(self.root):
+            elif (
+                path.suffix.lower() not in SHOWN
+                and path.is_file()
+                and path.resolve().is_relative_to(self.root)
+            ):
                 yield path, path.stat()
 
     def beginning(self, name: str) -> str:

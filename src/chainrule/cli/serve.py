@@ -52,7 +52,7 @@ def serve(
         import fastapi  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError as error:
-        why = f"A server needs {error.name}: pip install -c constraints.txt -e '.[serve]'"
+        why = f"A server needs {error.name}: pip install 'chainrule[serve]'"
         raise ConfigError(why) from error
     output = Printer(False, quiet, verbose)
     config = _keyed(ServeConfig.from_values(_given(typed(context))), output)

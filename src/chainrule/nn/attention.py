@@ -26,9 +26,6 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": F.relu,
     "silu": F.silu,
 }
-MANY = (
-    16  # rows of a step from which plain products are faster than torch's kernel, which is for many queries
-)
 
 
 @dataclass(frozen=True)

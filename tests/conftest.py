@@ -3,8 +3,13 @@ do what they do in a terminal, even if the tests were started by nohup or in the
 """
 
 import signal
+from collections.abc import Iterator
+from typing import Any
 
+import pytest
 from hypothesis import settings
+
+from chromium import chromium
 
 settings.register_profile("same", derandomize=True)
 settings.register_profile("explore", max_examples=1000, deadline=None)
@@ -14,3 +19,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """One browser for each file of tests."""
+    with chromium() as started:
+        yield started

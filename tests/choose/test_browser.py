@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +9,6 @@ import pytest
 
 from chainrule.choose.report import page
 from choose.made_up import rich
-
-playwright = pytest.importorskip(
-    "playwright.sync_api", reason="playwright is not installed: pip install playwright"
-)
-CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
-if not Path(CHROMIUM).exists():
-    pytest.skip("no browser found: apt-get install chromium", allow_module_level=True)
 
 HOSTILE = (
     "</script><script>document.title = 'taken'</script>\u2028<img src=x onerror=\"document.title = 'taken'\">"
@@ -29,14 +20,6 @@ OVERLAPS = """() => {
         && one.top + 2 < other.bottom - 2 && other.top + 2 < one.bottom - 2;
     return [seen.length, seen.filter((one, at) => seen.slice(at + 1).some((other) => meets(one, other))).length];
 }"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as started:
-        chromium = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
 
 
 class Visit:

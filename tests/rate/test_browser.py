@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +12,6 @@ from chainrule.rate.journal import Journal
 from chainrule.rate.pairs import Pairs
 from chainrule.rate.report import Ratings
 from chainrule.rate.server import Server
-
-playwright = pytest.importorskip(
-    "playwright.sync_api", reason="playwright is not installed: pip install playwright"
-)
-CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
-if not Path(CHROMIUM).exists():
-    pytest.skip("no browser found: apt-get install chromium", allow_module_level=True)
 
 HOSTILE = "</p><script>document.title = 'taken'</script><img src=x onerror=\"document.title = 'taken'\">"
 LONG = "word " * 60 + "x" * 300
@@ -65,14 +56,6 @@ class Rated:
         self.server.shutdown()
         self.server.server_close()
         self.thread.join()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as started:
-        chromium = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
 
 
 def test_keys_rate_and_go_back_and_texts_stay_texts(browser: Any, tmp_path: Path) -> None:

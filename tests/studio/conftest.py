@@ -1,9 +1,8 @@
-"""One studio for all tests, and one browser."""
+"""One studio for all tests."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -12,7 +11,6 @@ pytest.importorskip(
 )
 
 from studio.running import Running, furnished
-from views.opened import chromium
 
 
 @pytest.fixture(scope="package")
@@ -20,9 +18,3 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     found = Running(furnished(tmp_path_factory.mktemp("studio") / "folder"))
     yield found
     found.close()
-
-
-@pytest.fixture(scope="package")
-def browser() -> Iterator[Any]:
-    with chromium() as found:
-        yield found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +12,10 @@ import chainrule as cr
 from chainrule.views.kinds import kinds
 from chainrule.views.page import module
 from fitted import fitted
-from views.opened import Visit, chromium
+from views.opened import Visit
 from views.seen import gpt, small
 
 TEXT = "what is the weather"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as found:
-        yield found
 
 
 def visit(browser: Any, folder: Path, view: cr.View, **how: Any) -> Visit:

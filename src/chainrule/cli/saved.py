@@ -12,6 +12,7 @@ from chainrule.cli.output import Printer
 
 if TYPE_CHECKING:
     from chainrule.bundle import Bundle
+    from chainrule.codecs.base import Codec
 
 Saved = Annotated[Path, typer.Argument(metavar="MODEL", help="The folder of a saved model.")]
 Int8 = Annotated[
@@ -44,11 +45,13 @@ def loaded(model: Path, int8: bool) -> Bundle:
     return load(model).compressed() if int8 else load(model)
 
 
-def tell_unknown(bundle: Bundle, texts: Iterable[str], output: Printer) -> None:
-    """Name the symbols that are not in the vocabulary: a misspelt one would pass unseen."""
+def tell_unknown(bundle: Bundle, texts: Iterable[str], output: Printer, codec: Codec | None = None) -> None:
+    """Name the symbols that are not in the vocabulary, or in that of `codec`: a misspelt one would pass unseen."""
+    from chainrule.use.unknown import unknown_to
+
     if output.quiet:
         return
-    names = list(dict.fromkeys(name for text in texts for name in bundle.unknown(text)))
+    names = list(dict.fromkeys(name for text in texts for name in unknown_to(codec or bundle.codec, text)))
     for name in names[:NAMED]:
         output.note(f"{name!r} is unknown to this model")
     if len(names) > NAMED:

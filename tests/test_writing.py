@@ -254,6 +254,15 @@ def test_a_dash_is_standard_input_and_a_name_of_a_file_is_pointed_out(
     assert "use --file" in capsys.readouterr().err
 
 
+def test_a_source_longer_than_anything_seen_is_translated_and_ranked_with(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "one two " * 300  # longer than any name of a file may be
+    assert main(["translate", str(folder / "mt"), text, "--temperature", "0"]) == 0
+    assert capsys.readouterr().out.count("\n") == 1
+    assert main(["rank", str(folder / "mt"), "2 1 " * 600, "--source", text]) == 0
+
+
 def test_words_of_a_source_that_are_unknown_are_told(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -12,7 +12,6 @@ from chainrule.cli.output import Printer
 
 if TYPE_CHECKING:
     from chainrule.bundle import Bundle
-    from chainrule.codecs.base import Codec
 
 Saved = Annotated[Path, typer.Argument(metavar="MODEL", help="The folder of a saved model.")]
 Int8 = Annotated[
@@ -45,13 +44,16 @@ def loaded(model: Path, int8: bool) -> Bundle:
     return load(model).compressed() if int8 else load(model)
 
 
-def tell_unknown(bundle: Bundle, texts: Iterable[str], output: Printer, codec: Codec | None = None) -> None:
-    """Name the symbols that are not in the vocabulary, or in that of `codec`: a misspelt one would pass unseen."""
-    from chainrule.use.unknown import unknown_to
+def tell_unknown(bundle: Bundle, texts: Iterable[str], output: Printer) -> None:
+    """Name the symbols that are not in the vocabulary: a misspelt one would pass unseen."""
+    name_unknown((name for text in texts for name in bundle.unknown(text)), output)
 
+
+def name_unknown(symbols: Iterable[str], output: Printer) -> None:
+    """Say of each of these symbols once that it is unknown, and of very many how many there are."""
     if output.quiet:
         return
-    names = list(dict.fromkeys(name for text in texts for name in unknown_to(codec or bundle.codec, text)))
+    names = list(dict.fromkeys(symbols))
     for name in names[:NAMED]:
         output.note(f"{name!r} is unknown to this model")
     if len(names) > NAMED:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from chainrule.cli.arguments import named
 from chainrule.cli.output import Json, Printer, Quiet, Verbose, encoded
-from chainrule.cli.saved import Draft, Int8, Saved, Tree, loaded, tell_unknown
+from chainrule.cli.saved import Draft, Int8, Saved, Tree, loaded, name_unknown
 from chainrule.cli.settings import Groups, of_data
 from chainrule.cli.verb import Verb, typed
 from chainrule.config import settings, share
@@ -85,15 +85,16 @@ def translate(
 def _tell(bundle: Bundle, texts: list[str], output: Printer) -> None:
     """What may surprise: a name of a file that is read as a text, and symbols that the model has never seen."""
     from chainrule.use.source_inputs import SourceReader
+    from chainrule.use.unknown import unknown_to
 
+    if bundle.task.source is None:
+        return  # refused
     reader = SourceReader(bundle)
-    if bundle.task.source is None or not reader.plain:
-        return  # refused, or no text
-    if len(texts) == 1 and Path(texts[0]).is_file():
+    if reader.plain and len(texts) == 1 and os.path.isfile(texts[0]):
         output.note(
             f"{texts[0]} is translated as a text. It is also a file: to translate what is in it, use --file."
         )
-    tell_unknown(bundle, texts, output, bundle.codecs[reader.roles[0]])
+    name_unknown((name for codec, text in reader.spelled(texts) for name in unknown_to(codec, text)), output)
 
 
 def _trees(bundle: Bundle, texts: Iterable[str], writing: Mapping[str, Any]) -> None:

@@ -132,7 +132,8 @@ class DecoderState(State):
         first = int(self.real.any(0).long().argmax()) if self.real.shape[1] else 0
         if first < GROWTH:
             return self
-        caches = tuple(cache.map(lambda one: one[:, :, first:]) for cache in self.caches)
+        kept = (cache for cache in self.caches if isinstance(cache, KVCache))  # others have no padding
+        caches = tuple(cache.map(lambda one: one[:, :, first:]) for cache in kept)
         return replace(self, caches=caches, real=self.real[:, first:])
 
     def cropped(self, before: State, tokens: Tensor) -> DecoderState:

@@ -176,7 +176,7 @@ class PackedCache:
 
     def _own(self, many: Tensor) -> Iterable[Tensor]:
         """What each row has of (N, H, 1, d): (1, H, T, d)."""
-        return (one.permute(2, 1, 0, 3) for one in torch.split(many, self.lengths))
+        return (one.permute(2, 1, 0, 3) for one in torch.split(many, list(self.lengths)))
 
 
 def _behind(keys: Tensor, new: int) -> tuple[Tensor | None, bool]:

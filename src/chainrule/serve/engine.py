@@ -1,7 +1,7 @@
 """The engine of one model: continuous batching. One thread owns the model and takes turns among all requests.
 
-A turn is some pieces of prompts that are being read, side by side, then one step of all texts that are being written. Calls of other
-verbs run in the same thread, and before each of their steps there is a turn: nobody waits for a long one.
+A turn is some pieces of prompts that are being read, side by side, then one step of all texts that are being written.
+Calls of other verbs run in the same thread, and before each of their steps there is a turn: nobody waits for a long one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from chainrule.bundle import Bundle
 
 BUDGET = 256  # symbols of prompts read in one turn
-PACK = 128  # symbols of several prompts read in one product
+PACK = 256  # symbols of several prompts read in one product
 NESTED = 4  # calls that may interrupt one another
 
 

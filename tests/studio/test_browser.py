@@ -68,17 +68,17 @@ def as_number(text: str) -> float:
 
 
 def test_a_file_is_taken_and_read_as_check_reads_it(browser: Any, running: Running, tmp_path: Path) -> None:
-    (tmp_path / "new.txt").write_text("what is the weather\nit is late\n" * 60)
+    (tmp_path / "a new one.txt").write_text("what is the weather\nit is late\n" * 60)
     with visit(browser, running, "data") as seen:
-        seen.page.set_input_files("#upload", tmp_path / "new.txt")
+        seen.page.set_input_files("#upload", tmp_path / "a new one.txt")
         seen.page.wait_for_selector(".facts")
-        facts = cr.check(tmp_path / "new.txt").to_dict()
+        facts = cr.check(tmp_path / "a new one.txt").to_dict()
         assert seen.fact("codec") == facts["codec"]
         assert as_number(seen.fact("vocabulary")) == facts["vocab_size"]
         assert as_number(seen.fact("symbols to train on")) == facts["parts"]["train"]["symbols"]
         shown = [[as_number(cell) for cell in row[1:3]] for row in seen_rows(seen, ".detail table")][:3]
         assert shown == [[one["sequences"], one["symbols"]] for one in facts["parts"].values()]
-        assert seen.texts(".command code")[-1] == "chainrule check new.txt"
+        assert seen.texts(".command code")[-1] == "chainrule check 'a new one.txt'"
 
 
 def seen_rows(seen: Visit, table: str) -> list[list[str]]:

@@ -12,7 +12,20 @@ from chainrule.config import option
 from chainrule.errors import ConfigError, ModelError
 from chainrule.views.kinds import Kind, register
 from chainrule.views.reading import Read, read
-from chainrule.views.scene import COOL, HEAT, INK, QUIET, Box, Part, Scene, Words, breadth, cut, mixed
+from chainrule.views.scene import (
+    COOL,
+    HEAT,
+    INK,
+    QUIET,
+    Box,
+    Part,
+    Scene,
+    Words,
+    breadth,
+    cut,
+    mixed,
+    paragraphs,
+)
 from chainrule.views.text import file_text, named, written
 from chainrule.views.units import Found, search, told
 from chainrule.views.view import View
@@ -101,9 +114,7 @@ class Cells(Kind):
             for gate, shares in model["gates"].items():
                 parts.append(Words(16, y, f"{gate}: {shares[0]:.0%} closed, {shares[1]:.0%} open", QUIET, 12))
                 y += 18
-        for note in view.notes:
-            parts.append(Words(16, y, cut(note, 115), QUIET, 12))
-            y += 18
+        y = paragraphs(parts, view.notes, y, WIDE)
         return Scene(WIDE, y + 8, parts, view.title)
 
     @staticmethod

@@ -14,7 +14,7 @@ from chainrule.errors import ConfigError, ModelError
 from chainrule.symbols import EOS
 from chainrule.views.kinds import Kind, register
 from chainrule.views.plot import WIDE, height, lines
-from chainrule.views.scene import INK, QUIET, Part, Scene, Words, cut
+from chainrule.views.scene import INK, Part, Scene, Words, paragraphs
 from chainrule.views.text import check_shared, lines_of, named
 from chainrule.views.view import View
 
@@ -65,10 +65,10 @@ class Recall(Kind):
         parts: list[Part] = [Words(16, 22, view.title, INK, bold=True)]
         curves = dict(zip(view["models"], _even(view), strict=True))
         first, last = view["distances"][0], view["distances"][-1]
-        parts += lines(curves, 16, 60, (f"symbols back, {first} to {last}", "probability of the symbol"))
-        y = 60 + height(len(curves))
-        parts += [Words(16, y + 18 * at, cut(note, 100), QUIET, 12) for at, note in enumerate(view.notes)]
-        return Scene(WIDE + 140, y + 18 * len(view.notes) + 12, parts, view.title)
+        axes = "symbols back", "probability of the symbol"
+        parts += lines(curves, 16, 60, axes, (float(first), float(last)))
+        y = paragraphs(parts, view.notes, 60 + height(len(curves)), WIDE + 140)
+        return Scene(WIDE + 140, y + 12, parts, view.title)
 
     @staticmethod
     def words(view: View) -> str:

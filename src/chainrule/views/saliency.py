@@ -14,7 +14,19 @@ from chainrule.symbols import FIRST, PAD, UNK
 from chainrule.tasks.sequence import SequenceTask
 from chainrule.use.text import typed_texts
 from chainrule.views.kinds import Kind, register
-from chainrule.views.scene import COOL, HEAT, INK, QUIET, Box, Part, Scene, Words, breadth, cut, mixed
+from chainrule.views.scene import (
+    COOL,
+    HEAT,
+    INK,
+    Box,
+    Part,
+    Scene,
+    Words,
+    breadth,
+    cut,
+    mixed,
+    paragraphs,
+)
 from chainrule.views.text import named, symbols, visible, written
 from chainrule.views.view import View
 
@@ -74,9 +86,7 @@ class Saliency(Kind):
         for model in view["models"]:
             parts.append(Words(16, y, _headline(model), INK, bold=True))
             y = _line(parts, model["symbols"], model["attributions"], y + 14) + 28
-        for note in view.notes:
-            parts.append(Words(16, y, cut(note, 110), QUIET, 12))
-            y += 18
+        y = paragraphs(parts, view.notes, y, WIDE)
         return Scene(WIDE, y + 8, parts, view.title)
 
     @staticmethod

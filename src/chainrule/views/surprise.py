@@ -14,7 +14,7 @@ from chainrule.models.ngram.path import counted
 from chainrule.use.score import TextScore, score
 from chainrule.use.text import typed_texts
 from chainrule.views.kinds import Kind, register
-from chainrule.views.scene import HEAT, INK, QUIET, Box, Part, Scene, Words, breadth, cut, mixed
+from chainrule.views.scene import HEAT, INK, QUIET, Box, Part, Scene, Words, breadth, cut, mixed, paragraphs
 from chainrule.views.text import check_shared, file_text, named, symbols, visible, written
 from chainrule.views.view import View
 
@@ -59,9 +59,7 @@ class Surprise(Kind):
             total = f"{name}: {bits.mean():.2f} bits per symbol"
             parts.append(Words(16, y, total, QUIET))
             y = _line(parts, view["symbols"], bits, y + 12) + 2 * GAP
-        for note in view.notes:
-            parts.append(Words(16, y + GAP, cut(note, 110), QUIET, 12))
-            y += LINE
+        y = paragraphs(parts, view.notes, y + GAP, WIDE)
         return Scene(WIDE, y + GAP, parts, view.title)
 
     @staticmethod

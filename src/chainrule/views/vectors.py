@@ -15,7 +15,7 @@ from chainrule.use.analogy import analogy
 from chainrule.use.embed import embed_symbols
 from chainrule.use.similar import lexicon, similar, unit
 from chainrule.views.kinds import Kind, register
-from chainrule.views.scene import INK, KINDS, LINE, QUIET, Box, Part, Scene, Stroke, Words, cut
+from chainrule.views.scene import INK, KINDS, LINE, Box, Part, Scene, Stroke, Words, cut, paragraphs
 from chainrule.views.text import named, written
 from chainrule.views.view import View
 
@@ -94,9 +94,7 @@ class Vectors(Kind):
             parts.append(Words(16, y, model["name"], INK, bold=True))
             parts += _map(model, 16, y + 16)
             y += HIGH + 56
-        for note in view.notes:
-            parts.append(Words(16, y, cut(note, 100), QUIET, 12))
-            y += 18
+        y = paragraphs(parts, view.notes, y, WIDE + 140)
         return Scene(WIDE + 140, y + 8, parts, view.title)
 
     @staticmethod

@@ -69,7 +69,9 @@ def test_a_new_name_is_free_and_plain(folder: Folder, name: str) -> None:
 def test_what_is_deleted_can_be_put_back(folder: Folder) -> None:
     binned = folder.bin("data")
     assert not (folder.root / "data").exists()
+    assert [(one["binned"], one["name"]) for one in folder.binned()] == [(binned, "data")]
     assert folder.restore(binned) == "data"
+    assert folder.binned() == []
     assert (folder.root / "data" / "more.txt").exists()
     with pytest.raises(Outside):
         folder.restore("../../data")

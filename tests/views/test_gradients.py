@@ -12,6 +12,7 @@ import torch
 
 import chainrule as cr
 from chainrule.models.registry import family
+from views.by_hand import lstm_steps
 from views.seen import gpt, small
 
 TEXT = "what is the weather today"
@@ -107,22 +108,17 @@ def test_what_is_told_of_a_gradient_follows_from_its_numbers() -> None:
 
 
 def lstm_by_hand(lm: cr.Bundle) -> tuple[list[float], list[float]]:
-    """Norms of dL_T/dh_t and dL_T/dc_t of an LSTM of one layer, its equations written out once more."""
-    body, tokens = lm.body, torch.tensor([[*lm.prompt_ids(TEXT), 2]])
-    cell = body.layers.layers[0].cell  # type: ignore[attr-defined]
-    hidden, memory = torch.zeros(1, cell.width), torch.zeros(1, cell.width)
-    hiddens, memories = [], []
-    for vector in body.vectors(tokens[:, :-1])[0].detach():  # type: ignore[attr-defined]
-        mixed = vector @ cell.input_weight.T + hidden @ cell.hidden_weight.T + cell.bias
-        gate = dict(zip(cell.gates, mixed.chunk(4, -1), strict=True))
-        kept = gate["forget"].sigmoid() * memory
-        memory = (kept + gate["input"].sigmoid() * gate["candidate"].tanh()).requires_grad_()
-        hidden = gate["output"].sigmoid() * memory.tanh()
-        hiddens.append(hidden)
-        memories.append(memory)
-    loss = torch.nn.functional.cross_entropy(lm.model.logits(hidden[:, None])[:, 0], tokens[:, -1])
-    found = [torch.autograd.grad(loss, steps, retain_graph=True) for steps in (hiddens, memories)]
-    return tuple([float(one.norm()) for one in reversed(each)] for each in found)  # type: ignore[return-value]
+    """Norms of dL_T/dh_t and dL_T/dc_t of an LSTM of one layer."""
+    tokens = torch.tensor([[*lm.prompt_ids(TEXT), 2]])
+    steps = list(lstm_steps(lm, tokens[:, :-1]))
+    loss = torch.nn.functional.cross_entropy(
+        lm.model.logits(steps[-1]["hidden"][:, None])[:, 0], tokens[:, -1]
+    )
+    hidden, memory = (
+        torch.autograd.grad(loss, [step[name] for step in steps], retain_graph=True)
+        for name in ("hidden", "cell")
+    )
+    return [float(one.norm()) for one in reversed(hidden)], [float(one.norm()) for one in reversed(memory)]
 
 
 def test_the_gradient_through_an_lstm_is_that_of_its_equations() -> None:

@@ -146,7 +146,8 @@ def test_recall_is_the_mean_probability_of_the_last_symbol_at_each_distance(tmp_
         "what the what",
         "time is the time",
         "is it it is fine",
-    ]  # the last one asks nothing
+        "zebra it zebra",
+    ]  # the last two ask nothing: a new symbol, and one that is not known
     (tmp_path / "rows.txt").write_text("\n".join(rows))
     one, other = fitted(order=3), fitted(order=1)
     view = cr.look([one, other], view="recall", corpus=str(tmp_path / "rows.txt"))

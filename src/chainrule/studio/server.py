@@ -225,6 +225,10 @@ def _models(app: FastAPI, studio: Studio) -> None:
     def listed() -> Any:
         return {"models": models.listed()}
 
+    @app.get("/api/bin")
+    def binned() -> Any:
+        return {"bin": folder.binned()}
+
     @app.get("/api/model")
     def detail(name: str) -> Any:
         return models.detail(name)

@@ -49,7 +49,7 @@ class Grid:
         return {
             **vars(self),
             "entropy": entropy,
-            "flat": entropy / max(1e-9, math.log2(max(2, len(self.keys)))),
+            "flat": entropy / max(1e-9, evenly(self.weights)),
         }
 
 
@@ -138,6 +138,12 @@ def entropies(weights: np.ndarray) -> np.ndarray:
     logs = np.log2(weights, where=weights > 0, out=np.zeros_like(weights))
     found: np.ndarray = -(weights * logs).sum(-1).mean(-1)
     return found
+
+
+def evenly(weights: np.ndarray) -> float:
+    """The entropy in bits, over the queries, if heads looked alike at all they may look at, by weights (…, H, T, S)."""
+    seen = (weights > 0).any((0, 1)).sum(-1)  # (T,)
+    return float(np.log2(np.maximum(1, seen)).mean())
 
 
 def grids_of(bundle: Bundle, found: Read) -> list[Grid]:
@@ -237,13 +243,13 @@ def _heat(
     size: float,
     names: tuple[Sequence[str], Sequence[str]] | None = None,
 ) -> Iterator[Part]:
-    """A heat map of weights (T, S)."""
+    """A heat map of weights (T, S), as dark as their square roots: small ones are to be seen, too."""
     rows, columns = cells.shape
     yield Box(x, y, columns * size, rows * size, mixed(COOL, 0.04))
-    for row, column in zip(*np.nonzero(cells >= 0.01), strict=True):
+    for row, column in zip(*np.nonzero(cells >= 0.002), strict=True):
         weight = float(cells[row, column])
         told = f"{names[0][row]} → {names[1][column]}: {weight:.3f}" if names else ""
-        yield Box(x + column * size, y + row * size, size, size, mixed(COOL, weight), told)
+        yield Box(x + column * size, y + row * size, size, size, mixed(COOL, math.sqrt(weight)), told)
 
 
 def _told(view: View, name: str, grid: Mapping[str, Any], losses: Sequence[np.ndarray]) -> Iterator[str]:
@@ -254,7 +260,8 @@ def _told(view: View, name: str, grid: Mapping[str, Any], losses: Sequence[np.nd
         order = np.argsort(-weights, kind="stable")[:3]
         most = ", ".join(f"{grid['keys'][at]} {weights[at]:.0%}" for at in order if weights[at] >= 0.005)
         yield f"  {query:>14}  {most}"
-    yield "entropy in bits, a row for each layer, a column for each head"
+    flat = evenly(grid["weights"])
+    yield f"entropy in bits, a row for each layer, a column for each head; {flat:.2f} would be flat, 0 is one symbol"
     yield from (f"  {'  '.join(f'{one:5.2f}' for one in row)}" for row in grid["entropy"])
     for cost in losses:
         yield "what is lost without a head, bits per symbol"

@@ -159,7 +159,8 @@ def _line(parts: list[Part], symbols: Sequence[str], values: np.ndarray, y: floa
 
 def _row(one: Mapping[str, Any]) -> str:
     """A found unit, in a line."""
-    verdict = "tracks it" if one["real"] else "no better than what it must beat"
+    confirmed = "and clamping confirms it" if one["used"] else "but clamping does not confirm it"
+    verdict = f"tracks it, {confirmed}" if one["real"] else "no better than what it must beat"
     return (
         f"  {one['track']:<28} {one['tap']} {one['unit'] + 1:<5} {one['agreement']:.3f} held out; by chance "
         f"{one['by_chance']:.3f}, untrained {one['untrained']:.3f}, last eight symbols {one['probe']:.3f}; clamped: "
@@ -169,6 +170,11 @@ def _row(one: Mapping[str, Any]) -> str:
 
 def _notes(name: str, rows: Sequence[Found], unexplained: float | None) -> list[str]:
     real = [one for one in rows if one.real]
-    told = [f"{one.track} ({one.tap}, unit {one.unit + 1}: {one.agreement:.2f})" for one in real]
+    told = [
+        f"{one.track} ({one.tap}, unit {one.unit + 1}: {one.agreement:.2f}{', confirmed' if one.used else ''})"
+        for one in real
+    ]
     first = f"{name}: units that track something: {', '.join(told)}." if told else NOTHING
-    return [first, f"{name}: {unexplained:.0%} of the units follow none of these."]
+    meant = "Confirmed: without the unit the model loses more where the track is high than elsewhere."
+    rest = f"{name}: {unexplained:.0%} of the units follow none of these."
+    return [first, *([meant] if any(one.used for one in real) else []), rest]

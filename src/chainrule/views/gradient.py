@@ -250,7 +250,7 @@ def told(model: Mapping[str, Any]) -> dict[str, str]:
         done = f"clipping at {one['clip_norm']:g} "
         done += f"shortens a step to {one['share']:.1%}" if one["share"] < 1 else "changes nothing"
     found = {
-        "the gradient": f"{kind}: {memory} x {10**change:.2f} for each step back",
+        "the gradient": f"{kind} ({memory}: x {10**change:.2f} for each step back)",
         "spectral radius of hidden-to-hidden weights": _radii_told(model["radius"]),
         f"a step of {one['lr']:g}": f"moved the loss by {one['moved']:.4g}; the bound L * lr * norm(g) is "
         f"{one['bound']:.4g}",

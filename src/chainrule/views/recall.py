@@ -11,7 +11,7 @@ import numpy as np
 from chainrule.codecs.base import Texts
 from chainrule.config import option
 from chainrule.errors import ConfigError, ModelError
-from chainrule.symbols import EOS
+from chainrule.symbols import EOS, FIRST
 from chainrule.views.kinds import Kind, register
 from chainrule.views.plot import WIDE, height, lines
 from chainrule.views.scene import INK, Part, Scene, Words, paragraphs
@@ -82,11 +82,11 @@ class Recall(Kind):
 
 def asked(ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Of whole sequences `BOS … EOS`: where the last symbol of each stands, and how far before it stood last; those
-    that end with a new symbol are left out."""
+    that end with a new symbol, or with one that the model does not know, are left out."""
     ends, apart, begin = [], [], 0
     for end in np.flatnonzero(ids == EOS).tolist():
         earlier = np.flatnonzero(ids[begin : end - 1] == ids[end - 1])
-        if len(earlier):
+        if len(earlier) and ids[end - 1] >= FIRST:
             ends.append(end - 1)
             apart.append(end - 1 - begin - int(earlier[-1]))
         begin = end + 1

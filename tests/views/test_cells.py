@@ -118,7 +118,7 @@ def test_traces_are_what_the_network_computes_and_gates_are_as_open_as_their_val
     lm = small("lstm", layers=1, width=5, seed=7)
     with torch.no_grad():
         for weight in lm.model.parameters():  # type: ignore[attr-defined]
-            weight *= 4.0  # so that some gates are nearly closed, and some nearly open
+            weight *= 20.0  # so that some gates are nearly closed, and some nearly open
     view = cr.look(lm, TEXT, view="cells", layer=1, unit=3)
     [model] = view["models"]
     steps = [
@@ -131,10 +131,14 @@ def test_traces_are_what_the_network_computes_and_gates_are_as_open_as_their_val
     assert (model["tap"], model["unit"]) == ("layers.0.hidden", 2)
     shown = dict(zip(model["symbols"], steps, strict=True))["time"]
     assert f"{shown['hidden'][0, 2].item():+.3f}" in str(view)
-    forget = torch.cat([step["forget"] for step in steps])
-    closed, opened = model["gates"]["layers.0.gates.forget"]
-    assert closed == pytest.approx(float((forget < 0.1).float().mean())) and closed > 0
-    assert opened == pytest.approx(float((forget > 0.9).float().mean())) and opened > 0
+    ends = {"input": (0.1, 0.9), "forget": (0.1, 0.9), "output": (0.1, 0.9), "candidate": (-0.9, 0.9)}
+    found = {name: model["gates"][f"layers.0.gates.{name}"] for name in ends}
+    for name, (low, high) in ends.items():
+        values = torch.cat([step[name] for step in steps])
+        wanted = float((values < low).float().mean()), float((values > high).float().mean())
+        assert found[name] == pytest.approx(wanted)
+    assert all(sum(shares) > 0 for shares in zip(*found.values(), strict=True))
+    assert f"candidate: {found['candidate'][0]:.0%} near -1" in str(view)
 
 
 def test_clamping_costs_what_a_network_with_that_unit_held_loses() -> None:

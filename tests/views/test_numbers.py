@@ -94,6 +94,12 @@ def test_attention_weights_are_those_of_the_formula() -> None:
     assert grid["queries"] == grid["keys"] == ["<s>", "what", "is", "the", "weather", "</s>"]
 
 
+@pytest.mark.parametrize("wrong", [{"layer": 3}, {"head": 3}, {"layer": 1, "head": 9}])
+def test_a_head_that_is_not_there_is_refused(wrong: dict[str, int]) -> None:
+    with pytest.raises(cr.ChainruleError, match="layers go from 1 to 2, heads from 1 to 2"):
+        cr.look(gpt(), TEXT, view="attention", **wrong)
+
+
 def test_entropy_is_zero_of_one_symbol_and_log2_of_all() -> None:
     from chainrule.views.attention import entropies
 

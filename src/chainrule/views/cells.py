@@ -37,6 +37,7 @@ VALUES, GATES = ("layers.*.cell", "layers.*.hidden"), "layers.*.gates.*"
 NONE = "A {family} has no units that go from step to step. Families that have: rnn, lstm, gru."
 WIDE, LINE = 900.0, 22.0
 SATURATED = 0.1  # a gate this near to 0 or 1
+CANDIDATE = "candidate"
 NOTHING = "No unit tracks anything better than chance, an untrained network and the last eight symbols do."
 
 
@@ -112,7 +113,7 @@ class Cells(Kind):
             values = model["traces"][model["tap"]][:, model["unit"]]
             y = _line(parts, model["symbols"], values, y + 14) + 28
             for gate, shares in model["gates"].items():
-                parts.append(Words(16, y, f"{gate}: {shares[0]:.0%} closed, {shares[1]:.0%} open", QUIET, 12))
+                parts.append(Words(16, y, _gate_told(gate, shares), QUIET, 12))
                 y += 18
         y = paragraphs(parts, view.notes, y, WIDE)
         return Scene(WIDE, y + 8, parts, view.title)
@@ -128,18 +129,27 @@ class Cells(Kind):
                 for symbol, value in zip(model["symbols"], values, strict=True)
             ]
             gates = model["gates"].items()
-            rows += [f"{gate}: {shares[0]:.0%} closed, {shares[1]:.0%} open" for gate, shares in gates]
+            rows += [_gate_told(gate, shares) for gate, shares in gates]
             rows += [_row(one) for one in model["found"]]
         return "\n".join([*rows, *view.notes])
 
 
 def saturation(found: Read) -> dict[str, tuple[float, float]]:
-    """Of every gate the share of values that are nearly closed, and nearly open."""
-    gates = {tap: found.array(tap) for tap in found.heard if tap.rpartition(".")[0].endswith("gates")}
-    return {
-        tap: (float((values < SATURATED).mean()), float((values > 1 - SATURATED).mean()))
-        for tap, values in gates.items()
-    }
+    """Of every gate the share of values that are nearly closed (0), and nearly open (1); of a candidate, which is no
+    gate but a tanh, the shares that are nearly -1 and nearly 1."""
+    shares = {}
+    for tap in (tap for tap in found.heard if tap.rpartition(".")[0].endswith("gates")):
+        values, least = found.array(tap), -1.0 if tap.endswith(CANDIDATE) else 0.0
+        shares[tap] = (
+            float((values < least + SATURATED).mean()),
+            float((values > 1 - SATURATED).mean()),
+        )
+    return shares
+
+
+def _gate_told(gate: str, shares: Sequence[float]) -> str:
+    low, high = ("near -1", "near 1") if gate.endswith(CANDIDATE) else ("closed", "open")
+    return f"{gate}: {shares[0]:.0%} {low}, {shares[1]:.0%} {high}"
 
 
 def _line(parts: list[Part], symbols: Sequence[str], values: np.ndarray, y: float) -> float:

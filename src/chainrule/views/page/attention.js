@@ -10,10 +10,10 @@ DRAWERS.attention = (data, root) => {
 };
 
 /* What each head looks at as a habit, over many texts. */
-function habits({ names, shares, texts }) {
+function habits({ names, shares, texts, long }) {
   const rows = shares.rows().flatMap((layer, at) => layer.rows().map((head, place) => element("tr", {}, element("th", {}, `${at + 1}.${place + 1}`),
     head.list().map((share) => element("td", { style: { background: shade("cool", share) } }, `${(100 * share).toFixed(0)} %`)))));
-  return element("section", {}, element("h2", {}, `habits of the heads, over ${texts} texts`), element("div", { class: "scroll" },
+  return element("section", {}, element("h2", {}, `habits of the heads, over ${texts} texts${long ? ` (${long} that are too long are left out)` : ""}`), element("div", { class: "scroll" },
     element("table", { class: "lens" }, element("tr", {}, element("th"), names.map((one) => element("th", {}, one))), rows)));
 }
 

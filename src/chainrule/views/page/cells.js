@@ -23,7 +23,10 @@ DRAWERS.cells = (data, root) => {
       element("div", { class: "controls" },
         choice("values", taps, taps.indexOf(state.tap), (at) => { state.tap = taps[at]; update(); }), element("label", {}, "unit", input)),
       drawn,
-      Object.entries(model.gates).map(([gate, [closed, open]]) => element("p", { class: "note" }, `${gate}: ${percent(closed)} closed, ${percent(open)} open`)),
+      Object.entries(model.gates).map(([gate, [low, high]]) => {
+        const [below, above] = gate.endsWith("candidate") ? ["near \u22121", "near 1"] : ["closed", "open"];
+        return element("p", { class: "note" }, `${gate}: ${percent(low)} ${below}, ${percent(high)} ${above}`);
+      }),
       found.length ? element("div", { class: "scroll" }, element("table", { class: "lens" }, element("tr", {}, head.map((one) => element("th", {}, one))), found)) : null));
     update();
   }

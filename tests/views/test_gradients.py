@@ -237,6 +237,18 @@ def test_where_symbols_have_no_vectors_of_their_own_one_may_be_left_out() -> Non
     assert len(model["attributions"]) == len(model["symbols"])
 
 
+def test_a_bag_of_words_has_no_vectors_but_words_can_be_left_out() -> None:
+    rows = {"text": [f"a {word} film {at}" for at in range(30) for word in ("good", "bad")]}
+    rows["label"] = [text.split()[1] for text in rows["text"]]
+    bag = cr.fit(rows, task="classify", model="bag")
+    with pytest.raises(cr.ChainruleError, match="leave-one-out"):
+        cr.look(bag, "a good film", view="saliency")
+    view = cr.look(bag, "a good film", view="saliency", method="leave-one-out")
+    [model] = view["models"]
+    assert model["symbols"][int(model["attributions"].argmax())] == "good"
+    assert cr.View.from_json(view.to_json())["models"][0]["target"] == "good"
+
+
 def test_an_encoder_decoder_has_no_gradient_through_one_memory() -> None:
     from chainrule.tasks.translate import Translate
 

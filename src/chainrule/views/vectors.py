@@ -174,8 +174,8 @@ def _map(model: dict[str, Any], x: float, y: float) -> list[Part]:
     parts: list[Part] = [Stroke(edge, LINE)]
     parts += [Stroke([tuple(points[one]), tuple(points[other])], KINDS[1]) for one, other in model["lines"]]
     for name, (across, down) in zip(model["names"], points.tolist(), strict=True):
-        parts += [
-            Box(across - 3, down - 3, 6, 6, KINDS[0], name),
-            Words(across + 6, down + 4, cut(name, 40), INK, 12),
-        ]
+        parts.append(Box(across - 3, down - 3, 6, 6, KINDS[0], name))
+        inwards = across > x + WIDE / 2  # a name stands on the side where there is room for it
+        place, anchor = (across - 6, "end") if inwards else (across + 6, "start")
+        parts.append(Words(place, down + 4, cut(name, 40), INK, 12, anchor))
     return parts

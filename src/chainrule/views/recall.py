@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 LEFT = "A {family} reads both ways: nothing is far back for it. Families that recall: all that predict the next symbol."
 NONE = (
-    "No line of {corpus} ends with a symbol that the model knows and that stood in it before. Make such a file, and fit "
-    "a model of it: chainrule example recall"
+    "No line of {corpus} ends with a symbol that the model knows and that stood in it before. Make such a file, and "
+    "fit a model of it: chainrule example recall"
 )
 HALF = 0.5
 

@@ -70,6 +70,12 @@ def read(bundle: Bundle, text: str, *patterns: str, target: str | None = None) -
     return Read(ids, symbols(bundle, ids), heard)
 
 
+def fits(bundle: Bundle, text: str) -> bool:
+    """Whether the model can read a text in one go."""
+    context = bundle.body.context
+    return context is None or len(bundle.codec.encode(typed_texts(bundle.codec, [text])).ids) <= context
+
+
 def _read_pair(bundle: Bundle, text: str, patterns: tuple[str, ...], target: str | None) -> Read:
     from chainrule.use.source_inputs import SourceReader
 

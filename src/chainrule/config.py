@@ -330,6 +330,8 @@ def _plain(value: Any, wanted: type) -> Any:
         return value if isinstance(value, bool) else WORDS[str(value).lower()]
     if isinstance(value, bool | list | dict) or (wanted is str and isinstance(value, float)):
         raise ValueError(value)
+    if isinstance(value, str):
+        value.encode("utf-8", "surrogateescape")  # half of a character stands in no text, and names no file
     if wanted is int and isinstance(value, str):
         return amount(value)
     if wanted is int and isinstance(value, float) and value != int(value):

@@ -106,6 +106,15 @@ def check_codecs(folder: Path, task: Task, codecs: Mapping[str, Codec], config: 
         )
 
 
+def check_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
+    """No model is saved with half precision, and what counts is read by code that knows no such numbers."""
+    halves = next((name for name, one in arrays.items() if one.dtype == np.float16), None)
+    if halves is not None:
+        raise BundleError(
+            f"{path} is not of this program: the array {halves!r} is float16. Copy or save the model again."
+        )
+
+
 def described_part(name: str, config: Config) -> str:
     """A name, its first setting, and the others that are not as usual."""
     settings = visible(type(config))

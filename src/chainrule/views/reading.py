@@ -61,13 +61,19 @@ def read(bundle: Bundle, text: str, *patterns: str, target: str | None = None) -
     """
     if bundle.task.source is not None:
         return _read_pair(bundle, text, patterns, target)
-    ids = bundle.codec.encode(typed_texts(bundle.codec, [text])).ids  # (T,)
-    context = bundle.body.context
-    if context is not None and len(ids) > context:
-        raise ModelError(LONG.format(symbols=len(ids), context=context))
+    ids = whole_ids(bundle, text)
     with bundle.body.inference(), listening(bundle.body, *patterns) as heard:
         bundle.body.read(_tensor(bundle, ids), bundle.body.start(1))
     return Read(ids, symbols(bundle, ids), heard)
+
+
+def whole_ids(bundle: Bundle, text: str) -> np.ndarray:
+    """A text (T,) from BOS to EOS, if the model can read it at once."""
+    ids = bundle.codec.encode(typed_texts(bundle.codec, [text])).ids
+    context = bundle.body.context
+    if context is not None and len(ids) > context:
+        raise ModelError(LONG.format(symbols=len(ids), context=context))
+    return ids
 
 
 def _read_pair(bundle: Bundle, text: str, patterns: tuple[str, ...], target: str | None) -> Read:

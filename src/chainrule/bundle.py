@@ -26,7 +26,16 @@ from chainrule.errors import BundleError, ChainruleError, ConfigError, ModelErro
 from chainrule.models.base import Body, LanguageModel, learnt
 from chainrule.models.registry import family
 from chainrule.runtime import versions
-from chainrule.saved import HEAD, VERSION, check_arrays, check_codecs, read_card, read_config, saved_codec, saved_head
+from chainrule.saved import (
+    HEAD,
+    VERSION,
+    check_arrays,
+    check_codecs,
+    read_card,
+    read_config,
+    saved_codec,
+    saved_head,
+)
 from chainrule.saved import described_part as _described
 from chainrule.store import manifest, tensors
 from chainrule.store.files import CONFIG, FORMAT, new_folder

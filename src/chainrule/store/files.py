@@ -60,7 +60,9 @@ def located(path: Path | str) -> Path:
     try:
         return Path(path).resolve()
     except ValueError as error:  # a NUL byte, or half of a character
-        raise BundleError(f"{str(path)!r} can be the name of no file ({error}). Choose another name.") from error
+        raise BundleError(
+            f"{str(path)!r} can be the name of no file ({error}). Choose another name."
+        ) from error
 
 
 def is_stream(path: Path | str) -> bool:

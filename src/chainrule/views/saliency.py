@@ -13,8 +13,8 @@ from chainrule.errors import ConfigError, ModelError, suggest
 from chainrule.nn.tap import listening, replacing
 from chainrule.symbols import FIRST, PAD, UNK
 from chainrule.tasks.sequence import SequenceTask
-from chainrule.use.text import typed_texts
 from chainrule.views.kinds import Kind, register
+from chainrule.views.reading import whole_ids
 from chainrule.views.scene import (
     COOL,
     HEAT,
@@ -116,7 +116,7 @@ class Asked:
 
         if bundle.head is not None and not _answers_texts(bundle):
             raise ModelError(ONE.format(task=bundle.task.name))
-        ids = bundle.codec.encode(typed_texts(bundle.codec, [text])).ids.astype(np.int64)
+        ids = whole_ids(bundle, text).astype(np.int64)
         tokens = torch.from_numpy(ids if bundle.head is not None else ids[:-1])[None]
         with bundle.body.inference():
             found = outputs(bundle, tokens)

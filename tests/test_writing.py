@@ -82,7 +82,7 @@ def test_an_alignment_tells_where_each_word_came_from(
     model, (source, _) = cr.load(folder / "mt"), pairs(60, 6)
     found = [one for one in model.translate(source, alignment=True) if one.alignment]
     links = [(len(one.text.split()) - 1 - i == j) for one in found for i, j in one.alignment or ()]
-    assert len(links) > 100 and np.mean(links) > 0.6  # as the numbers are turned round; a quarter by chance
+    assert len(links) > 100 and np.mean(links) > 0.5  # as the numbers are turned round; a quarter by chance
     [nothing] = model.translate([""], alignment=True)
     assert nothing.alignment is None and model.translate(["one"])[0].alignment is None
     words = ["translate", str(folder / "mt"), found[0].source, "--alignment"]

@@ -176,6 +176,13 @@ def test_recall_is_the_mean_probability_of_the_last_symbol_at_each_distance(tmp_
         cr.look(small("bert", width=8, heads=2), view="recall", corpus=str(tmp_path / "rows.txt"))
 
 
+def test_the_curve_of_a_run_that_translates_is_shown_without_samples(tmp_path: Path) -> None:
+    data = {"source": ["a b", "b a"] * 20, "target": ["b a", "a b"] * 20}
+    mt = cr.fit(data, model="seq2seq", width=8, steps=6, codec="words", run=str(tmp_path / "run"), keep=3)
+    [model] = cr.look(mt, "a b", view="training", run=str(tmp_path / "run"))["models"]
+    assert len(model["steps"]) and model["kept"] == []
+
+
 def test_a_run_that_keeps_models_shows_what_each_would_say(tmp_path: Path) -> None:
     path = tmp_path / "text.txt"
     path.write_text("\n".join(LINES * 8))

@@ -57,8 +57,8 @@ class Training(Kind):
 
     def _kept(self, bundle: Bundle, text: str) -> list[dict[str, Any]]:
         """What each model that the run kept (fit --keep 20) would say, the same random numbers for all."""
-        found = []
-        for step, path in kept(Path(str(self.run))).items() if bundle.head is None else ():
+        found, continues = [], bundle.head is None and bundle.task.source is None
+        for step, path in kept(Path(str(self.run))).items() if continues else ():
             one = replace(bundle, body=at(bundle.body, path))
             told = {"step": step, "sample": one.generate(text, length=self.length, seed=self.seed)}
             follows = list(next_symbols(one, text, self.best))

@@ -215,7 +215,7 @@ end
 
 
 def complete(model: Path) -> None:
-    """Every prompt of a small set, asked once, then again and again by 16 connections; and completions of eight tokens."""
+    """Every prompt of a small set, asked once, then by 16 connections; and completions of eight tokens."""
     from chainrule.bundle import load as opened
 
     words = [opened(model).codec.token(id) for id in range(5, 205)]
@@ -289,7 +289,9 @@ def soak(model: Path, seconds: float) -> None:
                 sizes.append(resident(pid))
         sizes.append(resident(pid))
         tenth = max(1, len(sizes) // 10)
-        first, last = (statistics.median(part) for part in (sizes[tenth : 3 * tenth + 1], sizes[-2 * tenth :]))
+        first, last = (
+            statistics.median(part) for part in (sizes[tenth : 3 * tenth + 1], sizes[-2 * tenth :])
+        )
         print(f"{asked:,} answers, {wrong} wrong; {kills} workers killed, {lost} connections lost with them")
         print(f"memory {first:.0f} MB at the beginning, {last:.0f} MB in the end")
 
@@ -319,9 +321,9 @@ def nonsense(chance: random.Random, depth: int = 0) -> Any:
 async def asked(address: str, questions: Iterator[tuple[str, bytes]]) -> dict[int, int]:
     """Statuses of questions, one after another over a connection that is opened again when the server closes it."""
     host, port = address.removeprefix("http://").split(":")
-    statuses = dict[int, int]()
+    statuses, closed = dict[int, int](), True
     for path, content in questions:
-        if not statuses or closed:
+        if closed:
             reader, writer = await asyncio.open_connection(host, int(port), limit=1 << 26)
         writer.write(
             f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(content)}\r\n\r\n".encode()

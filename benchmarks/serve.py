@@ -215,7 +215,7 @@ end
 
 
 def complete(model: Path) -> None:
-    """Every prompt of a small set, asked once, then by 16 connections; and completions of eight tokens."""
+    """Every prompt of a small set once, then again and again by 16 connections; and completions of eight tokens."""
     from chainrule.bundle import load as opened
 
     words = [opened(model).codec.token(id) for id in range(5, 205)]

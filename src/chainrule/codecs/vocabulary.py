@@ -112,10 +112,12 @@ class Vocabulary:
                 f"{folder / SYMBOLS} has {len(lines)} symbols where {facts.get('symbols')} were written. "
                 "The file is damaged: save the model again."
             )
-        return cls(
-            tuple(unescape(line) if b"\\" in line else line for line in lines),
-            bool(facts.get("unknown_seen")),
-        )
+        symbols = tuple(unescape(line) if b"\\" in line else line for line in lines)
+        if len(set(symbols)) != len(symbols):  # two ids would share a name, and their probabilities, too
+            raise CodecError(
+                f"{folder / SYMBOLS} has a symbol twice. The file is damaged: save the model again."
+            )
+        return cls(symbols, bool(facts.get("unknown_seen")))
 
 
 class Listing(Codec):

@@ -1,7 +1,7 @@
 """The engine of one model: continuous batching. One thread owns the model and takes turns among all requests.
 
 A turn is some pieces of prompts that are being read, side by side, then one step of all texts that are being written.
-Calls of other verbs run in the same thread, with a turn before each of their steps: nobody waits for a long one.
+Calls of other verbs run in the same thread, and before each of their steps there is a turn, so nobody waits for long.
 """
 
 from __future__ import annotations

@@ -223,7 +223,7 @@ class Engine:
             self._guarded(opening.ticket, partial(self._took, opening, own))
 
     def _took(self, opening: Opening, found: Found) -> None:
-        """A piece has been read: it goes on, or texts begin."""
+        """A piece has been read: there is more, or texts begin."""
         with steady():
             self.counts.prompt_tokens += opening.reading.took(found)
         if opening.reading.place is None:

@@ -200,6 +200,8 @@ def test_of_a_model_that_reads_both_ways_the_symbol_at_the_mask_is_explained() -
     for text in ("what is the time", "[MASK] is [MASK]"):
         with pytest.raises(cr.ChainruleError, match=r"\[MASK\]"):
             cr.look(bert, text, view="saliency")
+    with pytest.raises(cr.ChainruleError, match="reads 32 at most"):
+        cr.look(bert, "[MASK]" + " time" * 40, view="saliency")
 
 
 def test_a_wrong_target_is_answered_with_the_nearest() -> None:

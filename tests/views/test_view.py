@@ -152,3 +152,17 @@ def test_a_family_without_attention_says_which_have_it() -> None:
 def test_a_wrong_view_is_answered_with_the_nearest() -> None:
     with pytest.raises(cr.ChainruleError, match="attention"):
         cr.look(fitted(), TEXT, view="atention")
+
+
+def test_halves_of_characters_are_written_out(tmp_path: Path) -> None:
+    view = cr.View("training", {"models": [{"sample": "a\ud800b"}]}, {"title": "\udcff"})
+    assert view["models"][0]["sample"] == r"a\ud800b" and view.title == r"\udcff"
+    assert cr.View.from_json(view.to_json()).to_json() == view.to_json()
+
+
+@pytest.mark.parametrize("name", ["\ud800", "a\0b", "a" * 5000])
+def test_what_can_be_no_name_of_a_file_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(cr.ChainruleError):
+        cr.look(fitted(), view="recall", corpus=name)
+    with pytest.raises((cr.ChainruleError, OSError)):
+        cr.look(fitted(), TEXT).save(tmp_path / f"{name}.json")

@@ -14,8 +14,8 @@ from chainrule.nn.tap import listening, replacing
 from chainrule.symbols import FIRST, MASK, PAD, UNK
 from chainrule.tasks.sequence import SequenceTask
 from chainrule.use.fill import with_masks
-from chainrule.use.text import typed_texts
 from chainrule.views.kinds import Kind, register
+from chainrule.views.reading import bounded, whole_ids
 from chainrule.views.scene import (
     COOL,
     HEAT,
@@ -212,11 +212,11 @@ def _answers_texts(bundle: Bundle) -> bool:
 def asked_ids(bundle: Bundle, text: str) -> np.ndarray:
     """The ids (T,) of a text: all for a head, up to what is predicted for a language model, with a mask for BERT."""
     if bundle.head is None and bundle.model.reads == "both":
-        found = np.array(with_masks(bundle.codec, text), np.int64)
+        found = bounded(bundle, np.array(with_masks(bundle.codec, text), np.int64))
         if (found == MASK).sum() != 1:
             raise ModelError(MASKS.format(family=bundle.body.family))
         return found
-    ids = bundle.codec.encode(typed_texts(bundle.codec, [text])).ids.astype(np.int64)
+    ids = whole_ids(bundle, text).astype(np.int64)
     return ids if bundle.head is not None else ids[:-1]
 
 

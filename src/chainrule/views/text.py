@@ -68,8 +68,8 @@ def file_text(path: str) -> str:
     """The text of a file."""
     try:
         return Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read as UTF-8 text ({error}). Give another file.") from error
+    except (OSError, ValueError) as error:  # a name may be none, and what is in a file no text
+        raise ConfigError(f"{path!r} cannot be read as UTF-8 text ({error}). Give another file.") from error
 
 
 def lines_of(path: str, most: int) -> list[str]:

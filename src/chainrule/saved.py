@@ -100,7 +100,8 @@ def _is_curve(rows: list[Any], keys: tuple[str, ...]) -> bool:
         isinstance(row, dict)
         and _is_number(row.get("step"))
         and all(
-            name in row and isinstance(row[name], float | None) or _is_number(row.get(name)) for name in keys
+            (name in row and isinstance(row[name], float | None)) or _is_number(row.get(name))
+            for name in keys
         )
         for row in rows
     )

@@ -161,7 +161,7 @@ def settings(config: type[Config], before: str = "") -> list[Setting]:
 
 
 @cache
-def _types(config: type[Config]) -> Mapping[str, Any]:
+def _types(config: type[Any]) -> Mapping[str, Any]:
     """The types of its settings; Python reads them from their names anew each time."""
     return get_type_hints(config)
 

@@ -133,9 +133,9 @@ def test_a_notebook_gets_the_page_in_a_frame_of_its_own() -> None:
     assert "<script" not in shown
 
 
-def test_models_with_different_vocabularies_are_not_put_side_by_side() -> None:
+def test_symbols_of_different_vocabularies_are_not_put_side_by_side() -> None:
     with pytest.raises(cr.ChainruleError, match="different vocabularies"):
-        cr.look([fitted(), fitted(lines=["other words"] * 3)], TEXT)
+        cr.look([fitted(), fitted(lines=["other words"] * 3)], TEXT, view="next")
 
 
 @pytest.mark.parametrize("view", ["surprise", "attention"])

@@ -25,9 +25,14 @@ def named(bundles: Sequence[Bundle]) -> list[str]:
     return [name if names.count(name) == 1 else f"{name} ({at})" for at, name in enumerate(names, 1)]
 
 
+def shared(bundles: Sequence[Bundle]) -> bool:
+    """Whether models know the same symbols."""
+    return len({bundle.codec.fingerprint() for bundle in bundles}) == 1
+
+
 def check_shared(bundles: Sequence[Bundle]) -> None:
     """Refuse models that do not know the same symbols."""
-    if len({bundle.codec.fingerprint() for bundle in bundles}) > 1:
+    if not shared(bundles):
         raise ConfigError(SHARED)
 
 

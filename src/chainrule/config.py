@@ -160,10 +160,13 @@ def settings(config: type[Config], before: str = "") -> list[Setting]:
     return found
 
 
-@cache
-def _types(config: type[Any]) -> Mapping[str, Any]:
+def _types(config: type[Config]) -> Mapping[str, Any]:
     """The types of its settings; Python reads them from their names anew each time."""
-    return get_type_hints(config)
+    known: Any = config  # a class can be hashed, whatever mypy thinks of its instances
+    return _hints(known)
+
+
+_hints = cache(get_type_hints)
 
 
 def _setting(one: Field[Any], kind: Any, name: str) -> Setting:

@@ -269,7 +269,7 @@ def at_operation(fault: str, forks: bool = False) -> Callable[[Path, Path, Rando
 def signalled(examples: Path, place: Path, random: Random) -> str:
     """Every signal to every verb, at random moments."""
     numbers = [*SIGNALS, signal.SIGKILL]
-    names = sorted(VERBS)
+    names = sorted(all_expected(examples))
     verb = VERBS[names[int(place.name) % len(names)]]
     number = numbers[int(place.name) // len(names) % len(numbers)]
     took = expected(verb.name, examples)[1].seconds

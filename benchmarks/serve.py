@@ -214,7 +214,7 @@ end
 
 
 def complete(model: Path) -> None:
-    """Every prompt of a small set, asked again and again, as people type; and completions of eight tokens."""
+    """Every prompt of a small set once, then again and again by 16 connections; and completions of eight tokens."""
     from chainrule.bundle import load as opened
 
     words = [opened(model).codec.token(id) for id in range(5, 205)]
@@ -229,6 +229,10 @@ def complete(model: Path) -> None:
         with serving(model) as (client, _), tempfile.NamedTemporaryFile("w", suffix=".lua") as script:
             script.write(SCRIPT % (",".join(f"[==[{one}]==]" for one in bodies), path))
             script.flush()
+            began = time.perf_counter()
+            for one in bodies:
+                client.post(path, content=one)
+            print(f"{path}: for the first time {len(bodies) / (time.perf_counter() - began):.0f} a second")
             words_of = ["wrk", "-t1", "-c16", "-d8s", "--latency", "-s", script.name, str(client.base_url)]
             print(path, subprocess.run(words_of, capture_output=True, text=True).stdout, flush=True)
 

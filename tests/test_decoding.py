@@ -143,10 +143,11 @@ def test_the_search_tree_is_told_with_log_probabilities_and_reasons(
 
 def test_the_view_of_a_beam_draws_every_hypothesis(model: cr.Bundle, tmp_path: Path) -> None:
     view = cr.look(model, "one two", view="beam", beam=2, branches=1)
-    assert len(view["symbols"]) == len(view["parents"]) == len(view["states"])
+    [tree] = view["models"]
+    assert len(tree["symbols"]) == len(tree["parents"]) == len(tree["states"])
     for kind in ("svg", "html", "json"):
         view.save(tmp_path / f"beam.{kind}")
     drawn = (tmp_path / "beam.svg").read_text()
-    for log in view["log_probabilities"]:
+    for log in tree["log_probabilities"]:
         assert f"{log:.2f}" in drawn and f"{log:.2f}" in str(view)
     assert "dropped" in str(view)

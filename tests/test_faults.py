@@ -27,12 +27,12 @@ def test_nothing_is_lost_and_nothing_silently_wrong() -> None:
 PROGRAM = """
 import sys
 sys.path.insert(0, {folder!r})
-import interrupted
+import commands, pathlib
 words = ["example", "text", "-o", {out!r}]
 for fault in ("", "kill", "ENOSPC", "EIO"):
-    ended = interrupted.executed(words, fault, 2)
+    ended = commands.executed(words, fault, 2)
     print(fault, ended.code, ended.told.strip().partition(chr(10))[0])
-    interrupted.Path({out!r}).unlink(missing_ok=True)
+    pathlib.Path({out!r}).unlink(missing_ok=True)
 """
 
 

@@ -68,9 +68,16 @@ class EvaluateVerb(Verb):
     """Its settings are those of reading data, and of figures of texts."""
 
     def groups(self, asked: Mapping[str, str]) -> Groups:
+        from chainrule.decode.config import GenerationConfig
         from chainrule.judge.meteor import MeteorConfig
+        from chainrule.use.translate import WriteConfig
 
-        return {**of_data(), "Texts": settings(MeteorConfig)}
+        writing = [*settings(GenerationConfig), *settings(WriteConfig)]
+        return {
+            **of_data(),
+            "Texts": settings(MeteorConfig),
+            "Generation, of a model that translates": writing,
+        }
 
 
 def evaluate(
@@ -159,8 +166,8 @@ def _translations(
     columns = {"source": source, "target": target} if data else {}
     given, (first, *others) = pairs(data, source, target), bundles
     if others:
-        return evaluate_translations_against(first, others[0], given, columns, **options)
-    return evaluate_translations(first, given, columns, **options)
+        return evaluate_translations_against(first, others[0], given, **columns, **options)
+    return evaluate_translations(first, given, **columns, **options)
 
 
 def _named(data: list[str]) -> list[str]:

@@ -101,7 +101,7 @@ OWN = (
     "init_from",
     "old",
 )  # options that may stand in a TOML file too
-TRANSLATE = "translate"
+TRANSLATE, SIDES = "translate", {"source", "target"}
 LEAVING = 0.6  # seconds to start Python and to leave it
 
 
@@ -123,7 +123,7 @@ def _groups(told: Mapping[str, str]) -> Groups:
     from chainrule.train.fit import usual_model
 
     if "init_from" not in told:
-        task = _task(told)
+        task = _task(told) or (TRANSLATE if SIDES & told.keys() else None)  # one side alone is refused later
         groups = of_fit(told.get("model") or usual_model(task, _framed(told)), task, told.get("codec"))
         groups |= of_sources(told.get("source", ""))
         return groups | ({"Parallel files": settings(HeldOutConfig)} if task == TRANSLATE else {})

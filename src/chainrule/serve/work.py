@@ -68,6 +68,11 @@ class Ticket:
         """The client has gone."""
         self.given_up = True
 
+    def end(self, error: BaseException) -> None:
+        """Whoever waits for it is told this."""
+        self.error = self.error or error
+        self.woken.set()
+
     def check(self) -> None:
         """Stop here if nobody waits for it any more."""
         if self.gone:
@@ -132,9 +137,8 @@ def _deliver(told: list[tuple[Ticket, Event | None, BaseException | None, int]])
     for ticket, event, error, done in told:
         if event is not None:
             ticket.events.append(event)
-        ticket.error = ticket.error or error
         ticket.left -= done
-        ticket.woken.set()
+        ticket.end(error) if error is not None else ticket.woken.set()
 
 
 @dataclass(frozen=True)

@@ -56,8 +56,16 @@ class Evaluation:
         }
 
 
-def evaluate(bundle: Bundle, source: Data, label: str | None = None, **reading: Any) -> Evaluation:
-    """Judge on data read as the model's own were; `label` is the column of answers, `reading` what else differs."""
+def evaluate(bundle: Bundle, source: Data, /, label: str | None = None, **reading: Any) -> Evaluation:
+    """Judge on data read as the model's own were; `label` is the column of answers, `reading` what else differs.
+
+    A model that translates is judged by what it writes: `source` and `target` may name columns, and settings of
+    `translate` are allowed.
+    """
+    if bundle.task.source is not None:
+        from chainrule.use.evaluate_texts import evaluate_translations
+
+        return evaluate_translations(bundle, source, **reading)
     began = time.perf_counter()
     task, head = predictor(bundle)
     columns = columns_of(bundle, source, reading)

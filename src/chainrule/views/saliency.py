@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +13,21 @@ from chainrule.errors import ConfigError, ModelError, suggest
 from chainrule.nn.tap import listening, replacing
 from chainrule.symbols import FIRST, PAD, UNK
 from chainrule.tasks.sequence import SequenceTask
-from chainrule.use.text import typed_texts
 from chainrule.views.kinds import Kind, register
-from chainrule.views.scene import COOL, HEAT, INK, QUIET, Box, Part, Scene, Words, breadth, cut, mixed
+from chainrule.views.reading import whole_ids
+from chainrule.views.scene import (
+    COOL,
+    HEAT,
+    INK,
+    Box,
+    Part,
+    Scene,
+    Words,
+    breadth,
+    cut,
+    mixed,
+    paragraphs,
+)
 from chainrule.views.text import named, symbols, visible, written
 from chainrule.views.view import View
 
@@ -74,9 +87,7 @@ class Saliency(Kind):
         for model in view["models"]:
             parts.append(Words(16, y, _headline(model), INK, bold=True))
             y = _line(parts, model["symbols"], model["attributions"], y + 14) + 28
-        for note in view.notes:
-            parts.append(Words(16, y, cut(note, 110), QUIET, 12))
-            y += 18
+        y = paragraphs(parts, view.notes, y, WIDE)
         return Scene(WIDE, y + 8, parts, view.title)
 
     @staticmethod
@@ -105,7 +116,7 @@ class Asked:
 
         if bundle.head is not None and not _answers_texts(bundle):
             raise ModelError(ONE.format(task=bundle.task.name))
-        ids = bundle.codec.encode(typed_texts(bundle.codec, [text])).ids.astype(np.int64)
+        ids = whole_ids(bundle, text).astype(np.int64)
         tokens = torch.from_numpy(ids if bundle.head is not None else ids[:-1])[None]
         with bundle.body.inference():
             found = outputs(bundle, tokens)
@@ -129,6 +140,8 @@ class Asked:
         """(1, T, E) of the text."""
         with self.bundle.body.inference(), listening(self.bundle.body, EMBEDDINGS) as heard:
             outputs(self.bundle, self.tokens)
+        if EMBEDDINGS not in heard:
+            raise ModelError(APART.format(family=self.bundle.body.family))
         found: Tensor = heard[EMBEDDINGS][0].detach()
         return found
 
@@ -164,8 +177,7 @@ class Asked:
         return _summed(total / points * embeddings), whole, self._base(embeddings)
 
     def left_out(self) -> tuple[np.ndarray, float, float]:
-        """What is lost (T,) if a symbol is unknown; BOS and EOS stay."""
-        embeddings = self.embeddings()
+        """What is lost (T,) if a symbol is unknown; BOS and EOS stay. There is no baseline."""
         with self.bundle.body.inference():
             whole, lost = float(self.value(self.tokens)), np.zeros(self.tokens.shape[1])
             for at, one in enumerate(self.tokens[0].tolist()):
@@ -173,7 +185,7 @@ class Asked:
                     without = self.tokens.clone()
                     without[0, at] = UNK
                     lost[at] = whole - float(self.value(without))
-        return lost, whole, self._base(embeddings)
+        return lost, whole, math.nan
 
     def _base(self, embeddings: Tensor) -> float:
         """The number without any symbol: embeddings of zero."""

@@ -25,9 +25,14 @@ def named(bundles: Sequence[Bundle]) -> list[str]:
     return [name if names.count(name) == 1 else f"{name} ({at})" for at, name in enumerate(names, 1)]
 
 
+def shared(bundles: Sequence[Bundle]) -> bool:
+    """Whether models know the same symbols."""
+    return len({bundle.codec.fingerprint() for bundle in bundles}) == 1
+
+
 def check_shared(bundles: Sequence[Bundle]) -> None:
     """Refuse models that do not know the same symbols."""
-    if len({bundle.codec.fingerprint() for bundle in bundles}) > 1:
+    if not shared(bundles):
         raise ConfigError(SHARED)
 
 
@@ -52,8 +57,8 @@ def file_text(path: str) -> str:
     """The text of a file."""
     try:
         return Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read as UTF-8 text ({error}). Give another file.") from error
+    except (OSError, ValueError) as error:  # a name may be none, and what is in a file no text
+        raise ConfigError(f"{path!r} cannot be read as UTF-8 text ({error}). Give another file.") from error
 
 
 def lines_of(path: str, most: int) -> list[str]:

@@ -224,7 +224,7 @@ def prepared(folder: Path, few: bool = False, kept: Path | None = None) -> Path:
     import workshop
 
     examples = folder / "examples" if kept is None else kept.absolute()
-    if (examples / interrupted.COUNTS).exists():
+    if (examples / interrupted.EXPECTED).exists():
         return examples
     child = os.fork()
     if not child:

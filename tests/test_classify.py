@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +126,30 @@ def test_figures_are_those_of_the_textbook() -> None:
     assert found.macro_f1 == pytest.approx((2 / 3 + 2 / 3 + 1) / 3)
     assert found.matthews == pytest.approx(0.7, abs=0.01)  # (3*4 - 5) / sqrt((16-6) (16-6))
     assert found.calibration_error == pytest.approx((0.3 + 0.2 + 0.4 + 0.4) / 4)
+
+
+def test_what_is_said_of_an_unseen_label_counts_against_the_labels_it_was_taken_for() -> None:
+    from sklearn.metrics import f1_score, matthews_corrcoef, precision_score
+
+    predicted, right = np.array([0, 1, 1, 0, 1, 0]), np.array([0, 1, -1, 0, -1, 1])
+    found = Classified(np.eye(2)[predicted], right, ["a", "b"])
+    assert found.macro_f1 == pytest.approx(f1_score(right, predicted, average="macro"))
+    assert found.matthews == pytest.approx(matthews_corrcoef(right, predicted))
+    precisions = precision_score(right, predicted, labels=[0, 1], average=None)
+    assert [one["precision"] for one in found.per_class] == pytest.approx(precisions)
+    assert found.tables()[1].rows[-1] == ["(not in training)", 0, 2]
+    assert found.notes[0].startswith("2 examples have a label that was not seen")
+
+
+def test_figures_of_ten_thousand_labels_need_no_table_of_all_pairs() -> None:
+    labels = [str(at) for at in range(10_000)]
+    chances = np.random.default_rng(0).random((50, 10_000), np.float32)
+    found = Classified(chances, np.arange(50) - 1, labels)
+    tracemalloc.start()
+    figures, told = found.figures(), found.details()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert told["confusion"] == [] and figures["macro_f1"] < 0.1 and peak < 50_000_000
 
 
 @pytest.mark.parametrize("true", [0.2, 1.0, 5.0])

@@ -47,6 +47,36 @@ def test_the_faults_of_the_campaign_happen(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+WATCHED = """
+import sys, pathlib
+sys.path.insert(0, {folder!r})
+import commands, shim
+root = pathlib.Path({root!r})
+place, copies, line = root / "now", root / "copies", ["example", "text", "-o", str(root / "now" / "example.txt")]
+def sizes(folder):
+    return sorted((one.suffix, one.stat().st_size) for one in folder.iterdir())
+def again():
+    [one.unlink() for one in place.iterdir()]
+place.mkdir(), copies.mkdir()
+watched = shim.Watched(place, copies)
+points = shim.Points("", 0, watched)
+assert commands.here(line, points).outcome == "success"
+for at, state in watched.states().items():
+    again()
+    assert commands.executed(line, "kill", at).code == -9, at
+    assert sizes(place) == sizes(copies / state), at
+print(points.count, len(set(watched.states().values())), max(map(len, map(sizes, copies.glob("*[0-9a-f]")))))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked")
+def test_what_a_kill_leaves_is_what_was_there_before_the_operation(tmp_path: Path) -> None:
+    program = WATCHED.format(folder=str(CAMPAIGN.parent), root=str(tmp_path))
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=600)
+    operations, states, most = map(int, done.stdout.split())
+    assert operations > states > 2 and most == 1, done.stderr
+
+
 MISSING = """
 import sys
 sys.path.insert(0, {folder!r})

@@ -285,14 +285,11 @@ def soak(model: Path, seconds: float) -> None:
             if time.monotonic() - killed > 15:
                 os.kill(chance.choice(children(pid)), signal.SIGKILL)
                 kills, killed = kills + 1, time.monotonic()
-            if asked % 50 == 0:
                 sizes.append(resident(pid))
         sizes.append(resident(pid))
-        tenth = max(1, len(sizes) // 10)
-        first, last = (
-            statistics.median(part) for part in (sizes[tenth : 3 * tenth + 1], sizes[-2 * tenth :])
-        )
         print(f"{asked:,} answers, {wrong} wrong; {kills} workers killed, {lost} connections lost with them")
+        some = max(1, len(sizes) // 4)
+        first, last = (statistics.median(part) for part in (sizes[:some], sizes[-some:]))
         print(f"memory {first:.0f} MB at the beginning, {last:.0f} MB in the end")
 
 

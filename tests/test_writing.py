@@ -72,6 +72,8 @@ def test_lengths_are_bounded_by_the_source(folder: Path) -> None:
     assert len(long.text.split()) >= 6
     [greedy] = model.translate(["one"], temperature=0.0, min_length_ratio=6.0)
     assert len(greedy.text.split()) >= 6
+    [longer] = model.translate(["one two three four"], min_length_ratio=6.0, max_length_ratio=0.5)
+    assert len(longer.text.split()) >= 24  # what it must have at least comes before what it may have
     [short] = model.translate(["one two three four"], length=2)
     assert len(short.text.split()) <= 2
 

@@ -161,7 +161,7 @@ def settings(config: type[Config], before: str = "") -> list[Setting]:
 
 
 def _types(config: type[Config]) -> Mapping[str, Any]:
-    """The types of its settings; Python reads them from their names anew each time."""
+    """The types of its settings; Python reads them from their names each time it is asked."""
     known: Any = config  # a class can be hashed, whatever mypy thinks of its instances
     return _hints(known)
 

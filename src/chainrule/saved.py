@@ -13,6 +13,7 @@ from chainrule.codecs.registry import codec as codec_class
 from chainrule.config import Config, visible
 from chainrule.errors import BundleError
 from chainrule.models.base import ModelConfig
+from chainrule.models.registry import families
 from chainrule.store import manifest, tensors
 from chainrule.store.files import CONFIG, FORMAT
 
@@ -43,6 +44,10 @@ def read_config(folder: Path) -> dict[str, Any]:
     if folder.is_file():
         raise BundleError(
             f"{folder} is a file; a saved model is a folder. (ARPA files: chainrule import arpa.)"
+        )
+    if not folder.is_dir() and str(folder) in families():
+        raise BundleError(
+            f"{folder} is a family of models, and the folder of a trained one is wanted. A family is named by --model."
         )
     if not folder.is_dir():
         raise BundleError(f"There is no saved model {folder}. Make one: chainrule fit DATA -o {folder}")

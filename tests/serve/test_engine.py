@@ -363,3 +363,38 @@ def test_a_first_symbol_waits_for_no_step(monkeypatch: pytest.MonkeyPatch) -> No
                 held.set()
 
     asyncio.run(first())
+
+
+def test_a_prompt_that_comes_while_others_are_read_waits_for_no_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    import chainrule.serve.engine as home
+    from chainrule.serve.rows import Rows
+
+    held, step, read = threading.Event(), Rows.step, home.read_together
+    monkeypatch.setattr(Rows, "step", lambda rows: held.wait(20) and step(rows))
+
+    async def second() -> None:
+        with working(tiny("gpt")) as engine:
+            tickets = []
+
+            def submitted() -> None:
+                prompts = prompts_of(engine.bundle, ["she"], GREEDY, streams=True)
+                tickets.append(ticket_of(prompts))
+                engine.submit(Writing(tickets[-1], prompts))
+
+            def reading(readings: list[Reading]) -> Any:
+                if len(tickets) == 1:
+                    loop.call_soon_threadsafe(submitted)
+                    while len(tickets) == 1:
+                        time.sleep(0.001)
+                return read(readings)
+
+            loop = asyncio.get_running_loop()
+            monkeypatch.setattr(home, "read_together", reading)
+            submitted()
+            try:
+                assert await asyncio.wait_for(tickets[0].next(), 10)
+                assert await asyncio.wait_for(tickets[1].next(), 10)
+            finally:
+                held.set()
+
+    asyncio.run(second())

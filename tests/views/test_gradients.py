@@ -190,6 +190,20 @@ def test_leaving_a_symbol_out_costs_what_an_unknown_one_in_its_place_does() -> N
     assert model["attributions"][4] == pytest.approx(before - after, abs=1e-4)
 
 
+def test_of_a_model_that_reads_both_ways_the_symbol_at_the_mask_is_explained() -> None:
+    bert = small("bert", layers=1, width=8, heads=2, context=32)
+    view = cr.look(bert, "what is the [MASK] today", view="saliency", points=200)
+    [model], best = view["models"], bert.fill("what is the [MASK] today", 1).masks[0][0]
+    assert model["target"] == best.symbol
+    assert model["output"] == pytest.approx(math.log(best.probability), abs=1e-4)
+    assert model["attributions"].sum() == pytest.approx(model["output"] - model["baseline"], abs=2e-3)
+    for text in ("what is the time", "[MASK] is [MASK]"):
+        with pytest.raises(cr.ChainruleError, match=r"\[MASK\]"):
+            cr.look(bert, text, view="saliency")
+    with pytest.raises(cr.ChainruleError, match="reads 32 at most"):
+        cr.look(bert, "[MASK]" + " time" * 40, view="saliency")
+
+
 def test_a_wrong_target_is_answered_with_the_nearest() -> None:
     with pytest.raises(cr.ChainruleError, match="weather"):
         cr.look(gpt(), TEXT, view="saliency", target="weathr")
@@ -240,7 +254,7 @@ def test_where_symbols_have_no_vectors_of_their_own_one_may_be_left_out() -> Non
 def test_a_bag_of_words_has_no_vectors_but_words_can_be_left_out() -> None:
     rows = {"text": [f"a {word} film {at}" for at in range(30) for word in ("good", "bad")]}
     rows["label"] = [text.split()[1] for text in rows["text"]]
-    bag = cr.fit(rows, task="classify", model="bag")
+    bag = cr.fit(rows, task="classify", model="bag", codec="words")
     with pytest.raises(cr.ChainruleError, match="leave-one-out"):
         cr.look(bag, "a good film", view="saliency")
     view = cr.look(bag, "a good film", view="saliency", method="leave-one-out")

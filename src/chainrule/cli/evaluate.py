@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from chainrule.cli.arguments import Source, Target, named, pairs, sources
+from chainrule.cli.arguments import Force, Source, Target, check_out, named, pairs, sources
 from chainrule.cli.output import Json, Printer, Quiet, Verbose, number, table, tabled
 from chainrule.cli.saved import Int8, loaded
 from chainrule.cli.settings import Groups, of_data
@@ -44,6 +44,12 @@ Against = Annotated[
         "--against",
         metavar="MODEL",
         help="Another model on the same data, or texts of another system: is one better?",
+    ),
+]
+Picture = Annotated[
+    Path | None,
+    typer.Option(
+        "--out", "-o", metavar="FILE", help="Draw confusion and calibration of a classifier: .svg, .html."
     ),
 ]
 Hypotheses = Annotated[
@@ -91,6 +97,8 @@ def evaluate(
     hypotheses: Hypotheses = None,
     references: References = None,
     against: Against = None,
+    out: Picture = None,
+    force: Force = False,
     int8: Int8 = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -104,6 +112,7 @@ def evaluate(
     the difference to another model, or to other texts, and whether it is significant.
     """
     output, reading = Printer(json, quiet, verbose), typed(context) | ({} if pair is None else {"pair": pair})
+    check_out(out, (".svg", ".html"), force)
     names = [str(one) for one in (model, against) if one is not None]
     found: Evaluation | PairedEvaluation
     if hypotheses or references:
@@ -113,7 +122,18 @@ def evaluate(
         raise ConfigError("Give a MODEL and DATA, or --hypotheses and --references.")
     else:
         found = _model([loaded(Path(one), int8) for one in names], data or [], label, source, target, reading)
+    _drawn(found, out)
     _told(found, names, output)
+
+
+def _drawn(found: Evaluation | PairedEvaluation, out: Path | None) -> None:
+    """Write the picture that was wanted, of the first of two models."""
+    from chainrule.store.files import write_text
+    from chainrule.use.against import PairedEvaluation
+
+    if out is not None:
+        one = found.first if isinstance(found, PairedEvaluation) else found
+        write_text(out, one.plot().written(out.suffix.lower()))
 
 
 def _told(found: Evaluation | PairedEvaluation, names: list[str], output: Printer) -> None:

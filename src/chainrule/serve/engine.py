@@ -154,18 +154,20 @@ class Engine:
         return True
 
     def _turn(self) -> None:
-        """Look at what arrived, read some pieces of prompts, write one symbol of every text."""
-        while self.arrived:
-            self._accept(self.arrived.popleft())
-        self._admit()
+        """Read some pieces of prompts, write one symbol of every text."""
+        self._accept()
         self._read()
         self._write()
 
-    def _accept(self, work: Work) -> None:
-        if isinstance(work, Writing):
-            self.waiting += [(work.ticket, prompt) for prompt in work.prompts]
-        else:
-            self.calls.append(work)
+    def _accept(self) -> None:
+        """Look at what arrived."""
+        while self.arrived:
+            work = self.arrived.popleft()
+            if isinstance(work, Writing):
+                self.waiting += [(work.ticket, prompt) for prompt in work.prompts]
+            else:
+                self.calls.append(work)
+        self._admit()
 
     def _admit(self) -> None:
         """Begin to read prompts while there is room for their texts; one alone always has room."""
@@ -193,6 +195,7 @@ class Engine:
             self._read_pack(pack)
             if any(one.prompt.streams for one in pack):
                 self.outbox.send()  # a first symbol waits neither for other prompts nor for the next step
+            self._accept()  # who came meanwhile does not wait for it either
 
     def _pack(self) -> list[Opening]:
         """Prompts whose next pieces are read together."""
@@ -220,7 +223,7 @@ class Engine:
             self._guarded(opening.ticket, partial(self._took, opening, own))
 
     def _took(self, opening: Opening, found: Found) -> None:
-        """A piece has been read: it goes on, or texts begin."""
+        """A piece has been read: there is more, or texts begin."""
         with steady():
             self.counts.prompt_tokens += opening.reading.took(found)
         if opening.reading.place is None:

@@ -90,7 +90,8 @@ class Ticket:
     async def _wait(self) -> None:
         self.woken.clear()
         try:
-            await asyncio.wait_for(self.woken.wait(), max(0.0, self.until - time.monotonic()))
+            async with asyncio.timeout(max(0.0, self.until - time.monotonic())):
+                await self.woken.wait()
         except TimeoutError:
             self.give_up()
             raise late(self.limit) from None

@@ -45,7 +45,7 @@ ASKED: Mapping[str, tuple[str, ...]] = {
     "gradient": ("next",),
     "layers": ("next", "masked"),
     "masked": ("masked", "both-ways"),
-    "saliency": ("next", "classify", "regress", "multi-label"),
+    "saliency": ("next", "masked", "classify", "regress", "multi-label"),
 }
 COUNTED = ("ngram", "mix", "cache", "majority", "most-frequent-tag", "class-ngram", "bag")
 

@@ -74,7 +74,11 @@ def fits(bundle: Bundle, text: str) -> bool:
 
 def whole_ids(bundle: Bundle, text: str) -> np.ndarray:
     """A text (T,) from BOS to EOS, if the model can read it at once."""
-    ids = _encoded(bundle, text)
+    return bounded(bundle, _encoded(bundle, text))
+
+
+def bounded(bundle: Bundle, ids: np.ndarray) -> np.ndarray:
+    """Ids (T,), if the model can read so many at once."""
     if not _fits(bundle, ids):
         raise ModelError(LONG.format(symbols=len(ids), context=bundle.body.context))
     return ids

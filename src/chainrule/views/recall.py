@@ -15,7 +15,7 @@ from chainrule.symbols import EOS, FIRST
 from chainrule.views.kinds import Kind, register
 from chainrule.views.plot import WIDE, height, lines
 from chainrule.views.scene import INK, Part, Scene, Words, paragraphs
-from chainrule.views.text import check_shared, lines_of, named
+from chainrule.views.text import check_alone, check_shared, lines_of, named
 from chainrule.views.view import View
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ class Recall(Kind):
     most: int = option(2_000, "lines of the file that are read", low=1, high=1_000_000)
 
     def look(self, bundles: tuple[Bundle, ...], text: str) -> View:
+        check_alone(bundles)
         check_shared(bundles)
         if self.corpus is None:
             raise ConfigError(

@@ -16,7 +16,7 @@ from chainrule.use.score import TextScore, score
 from chainrule.use.text import typed_texts
 from chainrule.views.kinds import Kind, register
 from chainrule.views.scene import HEAT, INK, QUIET, Box, Part, Scene, Words, breadth, cut, mixed, paragraphs
-from chainrule.views.text import file_text, named, shared, symbols, visible, written
+from chainrule.views.text import check_alone, file_text, named, shared, symbols, visible, written
 from chainrule.views.view import View
 from chainrule.views.words import by_word, words_of
 
@@ -40,6 +40,7 @@ class Surprise(Kind):
     )
 
     def look(self, bundles: tuple[Bundle, ...], text: str) -> View:
+        check_alone(bundles)
         found = [score(bundle, written(text)) for bundle in bundles]
         told = self._symbols if shared(bundles) else self._words
         data = {"models": named(bundles), **told(bundles, text, found)}

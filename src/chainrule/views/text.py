@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from chainrule.errors import ConfigError
+from chainrule.errors import ConfigError, ModelError
 
 if TYPE_CHECKING:
     from chainrule.bundle import Bundle
@@ -17,6 +17,17 @@ SHARED = (
     "These models have different vocabularies, so their symbols cannot stand side by side. Fit one of them with "
     "--codec-from the other."
 )
+SOURCE = (
+    "A {family} writes from a source, so a text alone says nothing of it. Look at both: --view attention "
+    "--target TEXT, or --view beam"
+)
+
+
+def check_alone(bundles: Sequence[Bundle]) -> None:
+    """Refuse models that write from a source, where there is a text alone."""
+    for bundle in bundles:
+        if bundle.task.source is not None:
+            raise ModelError(SOURCE.format(family=bundle.body.family))
 
 
 def named(bundles: Sequence[Bundle]) -> list[str]:

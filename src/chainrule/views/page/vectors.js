@@ -1,7 +1,7 @@
 /* A map of points; pointing at one tells its neighbours, which are exact. */
 DRAWERS.vectors = (data, root) => {
   for (const model of data.models) {
-    const wide = 760, high = 520, readout = element("p", { class: "readout note", aria_live: "polite" });
+    const wide = Math.min(760, Math.max(320, innerWidth - 40)), high = 520, readout = element("p", { class: "readout note", aria_live: "polite" });
     const points = model.points.rows().map((row) => row.list());
     const span = (axis) => { const all = points.map((one) => one[axis]); return [Math.min(...all), Math.max(...all)]; };
     const [[left, right], [low, top]] = [span(0), span(1)];

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from chainrule.draw.markup import Html
+from chainrule.draw.picture import Picture
 from chainrule.errors import BundleError
 from chainrule.store import files
 from chainrule.store.files import check_free, new_file, new_folder, write_text
@@ -229,3 +231,16 @@ def test_a_name_that_no_file_can_have_is_refused(name: str, tmp_path: Path) -> N
     with pytest.raises(BundleError, match="name of no file"), new_file(tmp_path / name):
         pass
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_picture_that_cannot_be_written_leaves_the_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "full")
+
+    Picture("one", Html("<svg>one</svg>")).save(tmp_path / "a.svg")
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(BundleError, match="disk is full"):
+        Picture("two", Html("<svg>two</svg>")).save(tmp_path / "a.svg")
+    assert (tmp_path / "a.svg").read_text() == "<svg>one</svg>\n" and names(tmp_path) == ["a.svg"]

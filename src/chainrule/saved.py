@@ -14,7 +14,7 @@ from chainrule.config import Config, visible
 from chainrule.errors import BundleError
 from chainrule.models.base import ModelConfig
 from chainrule.models.registry import families
-from chainrule.store import manifest
+from chainrule.store import manifest, tensors
 from chainrule.store.files import CONFIG, FORMAT
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < MOST
 
 
-def check_codecs(folder: Path, task: Task, codecs: Mapping[str, Codec], config: ModelConfig) -> None:
+def check(folder: Path, task: Task, codecs: Mapping[str, Codec], config: ModelConfig) -> None:
     """Every column has a codec, and the model its ids: else there would be wrong numbers without a word."""
     missing = next((role.name for role in task.roles() if role.name not in codecs), None)
     if missing is not None:
@@ -138,13 +138,15 @@ def check_codecs(folder: Path, task: Task, codecs: Mapping[str, Codec], config: 
         )
 
 
-def check_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
-    """No model is saved with half precision, and what counts is read by code that knows no such numbers."""
+def read_arrays(path: Path) -> dict[str, np.ndarray]:
+    """What a model has learnt. None is saved with half precision: code that counts knows no such numbers."""
+    arrays = tensors.read(path)
     halves = next((name for name, one in arrays.items() if one.dtype == np.float16), None)
     if halves is not None:
         raise BundleError(
             f"{path} is not of this program: the array {halves!r} is float16. Copy or save the model again."
         )
+    return arrays
 
 
 def described_part(name: str, config: Config) -> str:

@@ -19,7 +19,7 @@ from chainrule.models.sizing import transformer
 from chainrule.models.state import State
 from chainrule.nn import position, tap
 from chainrule.nn.attention import ACTIVATIONS, Block, BlockStack, DirectAttention, causal_mask
-from chainrule.nn.kv_cache import GROWTH, KVCache, RaggedCache, SourceCache
+from chainrule.nn.kv_cache import GROWTH, Cache, KVCache, RaggedCache, SourceCache
 from chainrule.symbols import PAD
 
 DEVIATION = 0.02  # of weights at the beginning
@@ -121,7 +121,7 @@ class DecoderConfig(TransformerConfig):
 class DecoderState(State):
     """Keys and values of every layer, how far each row has come, and those of a source, if there is one."""
 
-    caches: tuple[KVCache | RaggedCache, ...]  # (B, H, L, d) each
+    caches: tuple[Cache | RaggedCache, ...]  # (B, H, L, d) each
     length: Tensor  # (B,) symbols read
     real: Tensor  # (B, L) False where a column is padding
     source: SourceCache | None = None
@@ -138,7 +138,9 @@ class DecoderState(State):
         assert isinstance(before, DecoderState)
         before = before.trimmed()
         real = torch.cat([before.real, tokens != PAD], 1)  # (B, L)
-        caches = tuple(cache.crop(real.shape[1]) for cache in self.caches if isinstance(cache, KVCache))
+        caches = tuple(
+            cache.crop(real.shape[1]) for cache in self.caches if not isinstance(cache, RaggedCache)
+        )
         return replace(self, caches=caches, length=before.length + (tokens != PAD).sum(1), real=real)
 
     def beside(self, others: Sequence[State]) -> State:

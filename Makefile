@@ -9,7 +9,7 @@ demo: .venv/core
 	$(BIN)/chainrule demo
 
 test: check browser
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 explore: .venv/dev
 	$(BIN)/python -m pytest -n 2 --hypothesis-profile=explore

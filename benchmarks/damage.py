@@ -10,8 +10,8 @@ from pathlib import Path
 from random import Random
 
 import numpy as np
+from commands import PATIENCE, command
 from faults import Section, Wrong
-from interrupted import PATIENCE, command
 from workshop import RUN, said, some_model
 
 import chainrule as cr

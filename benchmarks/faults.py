@@ -78,12 +78,15 @@ class Tally:
     section: Section
     found: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
+    verbose: bool = False  # what is bad is told at once
 
     def add(self, number: int, outcome: str, note: str) -> None:
         """One case more."""
         self.found[outcome] += 1
         if outcome in BAD:
             self.notes.append(f"{self.section.name} --case {number}: {outcome}: {note}")
+            if self.verbose:
+                print(self.notes[-1], self.row(), sep="\n", file=sys.stderr, flush=True)
 
     def row(self) -> str:
         """A line of the table."""
@@ -165,9 +168,11 @@ def _begin(section: Section, examples: Path, seed: int, first: int, until: float
         os._exit(code)
 
 
-def run(section: Section, examples: Path, seed: int, seconds: float, first: int = 0) -> Tally:
+def run(
+    section: Section, examples: Path, seed: int, seconds: float, first: int = 0, verbose: bool = False
+) -> Tally:
     """Try the cases of a section, from one on, within this time."""
-    tally, number, until = Tally(section), first, time.monotonic() + seconds
+    tally, number, until = Tally(section, verbose=verbose), first, time.monotonic() + seconds
     while number < section.wanted and time.monotonic() < until:
         child, told = _begin(section, examples, seed, number, until)
         number, stuck = _listen(tally, told, number)
@@ -219,7 +224,7 @@ def prepared(folder: Path, few: bool = False, kept: Path | None = None) -> Path:
     import workshop
 
     examples = folder / "examples" if kept is None else kept.absolute()
-    if (examples / interrupted.COUNTS).exists():
+    if (examples / interrupted.EXPECTED).exists():
         return examples
     child = os.fork()
     if not child:
@@ -256,10 +261,9 @@ def campaign(
             left = max(1.0, seconds - (time.monotonic() - began))
             share = section.share / sum(one.share for one in chosen[at:])
             started = time.monotonic()
-            tallies.append(run(section, examples, seed, left * share, first))
+            tallies.append(run(section, examples, seed, left * share, first, verbose))
             if verbose:
                 print(tallies[-1].row(), f"{time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
-                print(*tallies[-1].notes[:20], sep="\n", file=sys.stderr, flush=True)
     return tallies
 
 

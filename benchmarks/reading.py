@@ -4,6 +4,7 @@
     python benchmarks/reading.py sst5 --models bag,cnn,lstm     # the usual parts
     python benchmarks/reading.py sst5 --models lstm --seeds 3   # the mean over seeds of training, and the dev part
     python benchmarks/reading.py mr --models cnn --ensemble 3   # the mix of three trainings with seeds from 1 on
+    python benchmarks/reading.py mr --models cnn --processes 2  # trainings side by side, each with one thread
     python benchmarks/reading.py mr --compare 3m                # what `compare` hands over in every fold
     python benchmarks/reading.py mr --compare 3m --only 1       # the first fold alone
 
@@ -20,6 +21,8 @@ import statistics
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -72,20 +75,18 @@ def columns(rows: Rows | None) -> dict[str, list[str]] | None:
 
 def measured(
     model: str, parts: tuple[Rows, Rows | None, Rows], settings: dict[str, Any]
-) -> tuple[float, float, float]:
-    """Accuracy on the test part and on the validation part, on which settings are chosen, and seconds of training."""
+) -> tuple[float, float]:
+    """Accuracy on the test part, and on the validation part, on which settings are chosen."""
     train, valid, test = (columns(rows) for rows in parts)
     assert train is not None and test is not None
-    began = time.perf_counter()
     bundle = cr.fit(train, valid=valid, model=model, task="classify", **settings)
-    seconds = time.perf_counter() - began
     judged = bundle.card["figures"]["valid"]["accuracy"]
-    return bundle.evaluate(test).figures["accuracy"], judged, seconds
+    return bundle.evaluate(test).figures["accuracy"], judged
 
 
 def together(
     model: str, parts: tuple[Rows, Rows | None, Rows], settings: dict[str, Any], count: int
-) -> tuple[float, float, float]:
+) -> tuple[float, float]:
     """The same of a mix of several trainings."""
     rows, valid, test = parts
     if valid is None:
@@ -94,14 +95,12 @@ def together(
         rows, valid = [rows[one] for one in order[at:]], [rows[one] for one in order[:at]]
     train, held, asked = columns(rows), columns(valid), columns(test)
     assert train is not None and held is not None and asked is not None
-    began = time.perf_counter()
     models = [
         cr.fit(train, valid=held, model=model, task="classify", seed=seed, **settings)
         for seed in range(1, count + 1)
     ]
     found = mix(models, held)
-    seconds = time.perf_counter() - began
-    return found.evaluate(asked).figures["accuracy"], found.card["figures"]["valid"]["accuracy"], seconds
+    return found.evaluate(asked).figures["accuracy"], found.evaluate(held).figures["accuracy"]
 
 
 def handed_over(
@@ -143,6 +142,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seeds", type=int, help="train so many times, with seeds from 1 on")
     parser.add_argument("--ensemble", type=int, metavar="N", help="a mix of so many trainings")
+    parser.add_argument(
+        "--processes", type=int, default=1, metavar="N", help="so many trainings side by side"
+    )
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--compare", metavar="BUDGET", help="compare, and judge what is handed over")
     parser.add_argument("--only", type=int, metavar="FOLD", help="with --compare: this fold alone")
@@ -157,18 +159,31 @@ def main() -> None:
         print(line(model, given, settings), flush=True)
 
 
-def line(model: str, given: argparse.Namespace, settings: dict[str, Any]) -> str:
-    """What one model reaches, over all folds and seeds."""
+def all_measured(
+    model: str, given: argparse.Namespace, settings: dict[str, Any]
+) -> list[tuple[float, float]]:
+    """Every fold with every seed, one after another or several at a time."""
     seeds: list[dict[str, Any]] = [{"seed": one} for one in range(1, (given.seeds or 0) + 1)]
     folds = {"mr": mr, "sst5": sst5}[given.data](given.folds, given.seed)
     if given.ensemble:
-        found = [together(model, parts, settings, given.ensemble) for parts in folds]
-    else:
-        found = [measured(model, parts, settings | seed) for parts in folds for seed in seeds or [{}]]
-    accuracy, judged, seconds = ([one[at] for one in found] for at in range(3))
+        return [together(model, parts, settings, given.ensemble) for parts in folds]
+    asked = [(model, parts, settings | seed) for parts in folds for seed in seeds or [{}]]
+    if given.processes == 1:
+        return [measured(*one) for one in asked]
+    os.environ["CHAINRULE_THREADS"] = "1"  # of the processes
+    with ProcessPoolExecutor(given.processes, get_context("spawn")) as pool:
+        return list(pool.map(measured, *zip(*asked, strict=True)))
+
+
+def line(model: str, given: argparse.Namespace, settings: dict[str, Any]) -> str:
+    """What one model reaches, over all folds and seeds; the seconds are those of the clock, with judging."""
+    began = time.perf_counter()
+    found = all_measured(model, given, settings)
+    passed = time.perf_counter() - began
+    accuracy, judged = ([one[at] for one in found] for at in range(2))
     mean, chosen = 100 * statistics.mean(accuracy), 100 * statistics.mean(judged)
     spread = f", {100 * min(accuracy):.1f} to {100 * max(accuracy):.1f}" if len(found) > 1 else ""
-    return f"| {model} | {mean:.2f}{spread} | {chosen:.2f} | {len(found)} | {sum(seconds):.0f} |"
+    return f"| {model} | {mean:.2f}{spread} | {chosen:.2f} | {len(found)} | {passed:.0f} |"
 
 
 if __name__ == "__main__":

@@ -143,7 +143,7 @@ def judged(model: cr.Bundle, name: str, folder: Path, rows: Sequence[Mapping[str
             ]
         else:
             exact = [text == target for text, target in zip(said, targets, strict=True)]
-        rouge = rouge_metrics(said, targets)["rougeL"].value
+        rouge = rouge_metrics(said, [[one] for one in targets])["rougeL"].value
         cells += [f"{100 * np.mean(exact):5.1f}%", f"{rouge:8.3f}"]
     return [cells[0], cells[1], f"{cells[2]:>9}", cells[3], f"{np.mean(logs[0] - logs[1]):6.1f}"]
 

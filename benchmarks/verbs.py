@@ -19,7 +19,11 @@ from chainrule.tasks.supervised import Supervised
 from chainrule.views.files import FORMATS as VIEWS
 
 OLD, BESIDE = "subwords", "of the user\n"
-SAVE = "save a model"  # what Python users do: no verb of the command line
+SAVE, PLOT = "save a model", "save a picture"  # what Python users do: no verbs of the command line
+SAVES: dict[str, Callable[..., object]] = {
+    SAVE: lambda model, out, *flags: cr.load(model).save(out, "--force" in flags),
+    PLOT: lambda model, out, *flags: cr.load(model).plot().save(out),
+}
 
 
 @dataclass(frozen=True)
@@ -34,9 +38,7 @@ class Verb:
     again: tuple[str, ...] = ("--force",)  # flags with which it can be done again
     before: Callable[[Path, Path], object] | None = None
     one_by_one: bool = False  # several results, each whole, of which some may be there
-    step: int = (
-        1  # every so many operations are disturbed, where the same code writes, of the next one those beside
-    )
+    forks: bool = False  # it has several processes
 
     def line(self, examples: Path, place: Path, *more: str) -> list[str]:
         """The command."""
@@ -53,7 +55,6 @@ class Verb:
 
 
 OUT = object()
-ALIKE = 4  # verbs that share code
 
 
 def _stopped(examples: Path, place: Path) -> object:
@@ -97,14 +98,17 @@ def _fits() -> Iterator[Verb]:
     yield Verb("fit --force", lambda e: ["fit", _text(e), "-o", OUT, *ngram, "--force"], old=True, again=())
     yield Verb("fit gru", lambda e: ["fit", _text(e), "-o", OUT, *RUN], again=("--resume", "--force"))
     yield Verb(
+        "fit --keep",
+        lambda e: ["fit", _text(e), "-o", OUT, *RUN, "--keep", "2"],
+        again=("--resume", "--force"),
+    )
+    yield Verb(
         "fit --resume",
         lambda e: ["fit", _text(e), "-o", OUT, *RUN, "--resume"],
         before=_stopped,
         again=("", "--force"),
     )
-    yield from (
-        Verb(f"fit {name}", _learning(name), again=("--resume", "--force"), step=ALIKE) for name in tasks()
-    )
+    yield from (Verb(f"fit {name}", _learning(name), again=("--resume", "--force")) for name in tasks())
 
 
 def _learning(name: str) -> Callable[[Path], list[object]]:
@@ -148,7 +152,6 @@ def _others() -> Iterator[Verb]:
             lambda e, one=one: ["import", "hf", e / foreign / one, "-o", OUT, "--force"],
             old=True,
             again=(),
-            step=ALIKE,
         )  # type: ignore[misc]
         yield Verb(
             f"export hf, {one}",
@@ -156,7 +159,6 @@ def _others() -> Iterator[Verb]:
             "hf",
             _hf,
             again=("", "--force"),
-            step=ALIKE,
         )  # type: ignore[misc]
     exported: dict[str, tuple[str, str, str, Callable[[Path], object]]] = {
         "export arpa": ("models/ngram", "out.arpa", "--force", Path.read_bytes),
@@ -268,7 +270,8 @@ def _others() -> Iterator[Verb]:
 
 
 def _saved() -> Iterator[Verb]:
-    """Every example of a model, saved."""
+    """Every example of a model, saved, and the picture of a training."""
+    yield Verb(PLOT, lambda e: [PLOT, e / "models" / "gru", OUT], "loss.svg", Path.read_bytes, again=("",))
     for name in example_names():
         yield Verb(f"save {name}", lambda e, name=name: [SAVE, e / "models" / name, OUT])  # type: ignore[misc]
 
@@ -297,6 +300,7 @@ def _comparisons() -> Iterator[Verb]:
             "comparison",
             compared,
             again=("--resume",),
+            forks=True,
         )
 
 

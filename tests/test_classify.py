@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 import chainrule as cr
 from chainrule.codecs.base import Texts
 from chainrule.codecs.labels import Labels, LabelsConfig
-from chainrule.errors import ChainruleError
+from chainrule.errors import ChainruleError, ConfigError
 from chainrule.judge.classes import Classified, best_temperature
 from chainrule.models.bag.features import features, of_letters
 from chainrule.models.bag.svm import Rows, scaled
@@ -125,6 +126,30 @@ def test_figures_are_those_of_the_textbook() -> None:
     assert found.macro_f1 == pytest.approx((2 / 3 + 2 / 3 + 1) / 3)
     assert found.matthews == pytest.approx(0.7, abs=0.01)  # (3*4 - 5) / sqrt((16-6) (16-6))
     assert found.calibration_error == pytest.approx((0.3 + 0.2 + 0.4 + 0.4) / 4)
+
+
+def test_what_is_said_of_an_unseen_label_counts_against_the_labels_it_was_taken_for() -> None:
+    from sklearn.metrics import f1_score, matthews_corrcoef, precision_score
+
+    predicted, right = np.array([0, 1, 1, 0, 1, 0]), np.array([0, 1, -1, 0, -1, 1])
+    found = Classified(np.eye(2)[predicted], right, ["a", "b"])
+    assert found.macro_f1 == pytest.approx(f1_score(right, predicted, average="macro"))
+    assert found.matthews == pytest.approx(matthews_corrcoef(right, predicted))
+    precisions = precision_score(right, predicted, labels=[0, 1], average=None)
+    assert [one["precision"] for one in found.per_class] == pytest.approx(precisions)
+    assert found.tables()[1].rows[-1] == ["(not in training)", 0, 2]
+    assert found.notes[0].startswith("2 examples have a label that was not seen")
+
+
+def test_figures_of_ten_thousand_labels_need_no_table_of_all_pairs() -> None:
+    labels = [str(at) for at in range(10_000)]
+    chances = np.random.default_rng(0).random((50, 10_000), np.float32)
+    found = Classified(chances, np.arange(50) - 1, labels)
+    tracemalloc.start()
+    figures, told = found.figures(), found.details()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert told["confusion"] == [] and figures["macro_f1"] < 0.1 and peak < 50_000_000
 
 
 @pytest.mark.parametrize("true", [0.2, 1.0, 5.0])
@@ -279,7 +304,8 @@ def test_words_of_a_bag_are_not_drowned_by_letters() -> None:
     assert np.bincount(blocks, found**2) == pytest.approx([1.0, 1.0])
 
 
-def test_a_cnn_with_subwords_knows_unseen_words_by_their_letters(tmp_path: Path) -> None:
+@pytest.mark.parametrize("letters", [{"subwords": 512}, {"letters": "cnn", "word_dropout": 20.0}])
+def test_a_cnn_that_reads_letters_knows_unseen_words(tmp_path: Path, letters: dict[str, Any]) -> None:
     endings = {
         "good": ["walking", "singing", "reading", "writing"],
         "bad": ["walked", "sailed", "cooked", "jumped"],
@@ -288,13 +314,34 @@ def test_a_cnn_with_subwords_knows_unseen_words_by_their_letters(tmp_path: Path)
         (f"a {word} film {at}", label) for at in range(12) for label, own in endings.items() for word in own
     ]
     data = {"text": [text for text, _ in texts], "label": [label for _, label in texts]}
-    settings = {"epochs": 8, "embedding": 16, "filters": 8, "lr": 0.01, "batch_size": 16, "subwords": 512}
+    settings = {"epochs": 8, "embedding": 16, "filters": 8, "lr": 0.01, "batch_size": 16, **letters}
     model = cr.fit(data, valid=data, model="cnn", task="classify", **settings)
-    unseen = ["a talking film", "a painted film"]
+    unseen = ["a talking film", "a looked film"]
     assert [one.label for one in model.predict(unseen)] == ["good", "bad"]
     model.save(tmp_path / "model")
     again = cr.load(tmp_path / "model").predict(unseen)
     assert [one.probabilities for one in again] == [one.probabilities for one in model.predict(unseen)]
+
+
+def test_word_dropout_of_a_cnn_drops_the_words_that_are_rare_in_its_training_data() -> None:
+    data = {"text": ["a film", "a flop"] * 10 + ["a gem"], "label": ["good", "bad"] * 10 + ["good"]}
+    settings = {
+        "epochs": 1,
+        "embedding": 8,
+        "filters": 4,
+        "letters": "cnn",
+        "word_dropout": 1.0,
+        "refit": False,
+    }
+    model = cr.fit(data, valid=data, model="cnn", task="classify", **settings)
+    ids = model.codec.encode(Texts.of(["a film gem"])).ids[1:-1]
+    assert [round(float(one), 3) for one in model.body.rare.chances[ids]] == [0.045, 0.091, 0.5]  # type: ignore
+
+
+def test_a_cnn_reads_letters_in_one_way() -> None:
+    data = {"text": ["a film", "a flop"], "label": ["good", "bad"]}
+    with pytest.raises(ConfigError, match="--letters or by --subwords"):
+        cr.fit(data, model="cnn", task="classify", epochs=1, letters="cnn", subwords=512)
 
 
 def test_concat_pooling_is_last_max_and_mean_side_by_side() -> None:

@@ -60,6 +60,21 @@ def test_one_by_one_equals_a_batch_of_64_whatever_is_asked(
         assert model.translate([sources[row]], length=12, **options)[0].text == together[row]
 
 
+@pytest.mark.parametrize("family", ["transformer", "seq2seq"])
+def test_every_one_of_64_is_translated_as_if_alone(model: cr.Bundle, family: str) -> None:
+    small = {"attention": "additive", "width": 32, "dropout": 0.0, "codec": "words"}
+    if family == "seq2seq":
+        model = cr.fit(
+            pairs(300), model=family, valid=pairs(30, 1), epochs=25, lr=0.01, batch_size=16, **small
+        )
+    sources = pairs(63, 2)["source"] + [" ".join(DIGITS * 8)]  # one of 40 words: all others are padded
+    together = model.translate(sources)
+    alone = [model.translate([one])[0] for one in sources]
+    assert [one.text for one in together] == [one.text for one in alone]
+    logs = [[one.choices[0].log2prob for one in some] for some in (together, alone)]
+    assert logs[0] == pytest.approx(logs[1], abs=1e-3) and len({one.text for one in alone}) > 10
+
+
 def test_words_that_must_occur_do_and_words_that_must_not_do_not(model: cr.Bundle) -> None:
     sources = pairs(20, 3)["source"]
     for one in model.translate(sources, force_words=["4 4", "0"], beam=8, length=14):
@@ -143,10 +158,11 @@ def test_the_search_tree_is_told_with_log_probabilities_and_reasons(
 
 def test_the_view_of_a_beam_draws_every_hypothesis(model: cr.Bundle, tmp_path: Path) -> None:
     view = cr.look(model, "one two", view="beam", beam=2, branches=1)
-    assert len(view["symbols"]) == len(view["parents"]) == len(view["states"])
+    [tree] = view["models"]
+    assert len(tree["symbols"]) == len(tree["parents"]) == len(tree["states"])
     for kind in ("svg", "html", "json"):
         view.save(tmp_path / f"beam.{kind}")
     drawn = (tmp_path / "beam.svg").read_text()
-    for log in view["log_probabilities"]:
+    for log in tree["log_probabilities"]:
         assert f"{log:.2f}" in drawn and f"{log:.2f}" in str(view)
     assert "dropped" in str(view)

@@ -27,12 +27,12 @@ def test_nothing_is_lost_and_nothing_silently_wrong() -> None:
 PROGRAM = """
 import sys
 sys.path.insert(0, {folder!r})
-import interrupted
+import commands, pathlib
 words = ["example", "text", "-o", {out!r}]
 for fault in ("", "kill", "ENOSPC", "EIO"):
-    ended = interrupted.executed(words, fault, 2)
+    ended = commands.executed(words, fault, 2)
     print(fault, ended.code, ended.told.strip().partition(chr(10))[0])
-    interrupted.Path({out!r}).unlink(missing_ok=True)
+    pathlib.Path({out!r}).unlink(missing_ok=True)
 """
 
 
@@ -45,6 +45,36 @@ def test_the_faults_of_the_campaign_happen(tmp_path: Path) -> None:
     assert full.startswith("ENOSPC 1 chainrule: The disk is full")
     assert broken.startswith("EIO 1 chainrule: ") and "Input/output error" in broken
     assert list(tmp_path.iterdir()) == []
+
+
+WATCHED = """
+import sys, pathlib
+sys.path.insert(0, {folder!r})
+import commands, shim
+root = pathlib.Path({root!r})
+place, copies, line = root / "now", root / "copies", ["example", "text", "-o", str(root / "now" / "example.txt")]
+def sizes(folder):
+    return sorted((one.suffix, one.stat().st_size) for one in folder.iterdir())
+def again():
+    [one.unlink() for one in place.iterdir()]
+place.mkdir(), copies.mkdir()
+watched = shim.Watched(place, copies)
+points = shim.Points("", 0, watched)
+assert commands.here(line, points).outcome == "success"
+for at, state in watched.states().items():
+    again()
+    assert commands.executed(line, "kill", at).code == -9, at
+    assert sizes(place) == sizes(copies / state), at
+print(points.count, len(set(watched.states().values())), max(map(len, map(sizes, copies.glob("*[0-9a-f]")))))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked")
+def test_what_a_kill_leaves_is_what_was_there_before_the_operation(tmp_path: Path) -> None:
+    program = WATCHED.format(folder=str(CAMPAIGN.parent), root=str(tmp_path))
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=600)
+    operations, states, most = map(int, done.stdout.split())
+    assert operations > states > 2 and most == 1, done.stderr
 
 
 MISSING = """

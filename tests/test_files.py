@@ -220,3 +220,12 @@ def test_what_a_living_writer_writes_is_left_alone(tmp_path: Path) -> None:
         (tmp_path / "lm").unlink()
         (folder / "a").write_text("a")
     assert (tmp_path / "lm" / "a").read_text() == "a"
+
+
+@pytest.mark.parametrize("name", ["a\0b", "\ud800"])
+def test_a_name_that_no_file_can_have_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(BundleError, match="name of no file"), new_folder(tmp_path / name):
+        pass
+    with pytest.raises(BundleError, match="name of no file"), new_file(tmp_path / name):
+        pass
+    assert list(tmp_path.iterdir()) == []

@@ -13,6 +13,7 @@ import chainrule as cr
 from chainrule.cli import main
 from chainrule.errors import ChainruleError
 from chainrule.judge.glue import PUBLISHED, glue_score, task_score
+from chainrule.train.guess import guessed_task
 from paired import paired
 
 HEADS = {
@@ -48,6 +49,14 @@ def line(task: str, at: int, row: Row) -> str:
         "SNLI": ["entailment" if same else "neutral", *"1234", first, second, "c", f"p{at}", name],
     }
     return "\t".join(cells[task])
+
+
+def test_labels_of_sts_b_are_numbers_however_few_there_are(tmp_path: Path) -> None:
+    rows = [line("STS-B", 11 * at, (f"a {at}", "b", at % 2 == 0)) for at in range(40)]  # 0 and 3 alone
+    (tmp_path / "train.tsv").write_text("\n".join([HEADS["STS-B"], *rows]) + "\n")
+    assert guessed_task({"format": "glue"}, str(tmp_path / "train.tsv")) == "regress"
+    (tmp_path / "other.tsv").write_text(HEADS["SST-2"] + "\na film\t1\n" * 9)
+    assert guessed_task({"format": "glue"}, tmp_path / "other.tsv") == "classify"
 
 
 def some(count: int, seed: int, single: bool) -> list[Row]:

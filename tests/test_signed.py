@@ -106,3 +106,57 @@ def test_word_vectors_of_another_precision_are_refused(tmp_path: Path) -> None:
     manifest.write(tmp_path / "m")
     with pytest.raises(ChainruleError, match="float16"):
         cr.load(tmp_path / "m")
+
+
+def signed(folder: Path, change: Callable[[Path], None]) -> cr.Bundle:
+    change(folder)
+    manifest.write(folder)
+    return cr.load(folder)
+
+
+@pytest.mark.parametrize("array", ["folded", "ratios"])
+def test_half_precision_is_refused_whatever_it_counts(array: str, tmp_path: Path) -> None:
+    cr.fit({"text": TEXTS, "label": ANSWERS["regress"]}, model="bag", task="regress").save(tmp_path / "m")
+    with pytest.raises(ChainruleError, match=rf"{array}.*float16"):
+        signed(tmp_path / "m", changed_arrays(array, lambda one: one.astype(np.float16)))
+
+
+def test_two_labels_of_one_name_are_refused(tmp_path: Path) -> None:
+    cr.fit({"text": TEXTS, "label": ANSWERS["classify"]}, model="majority", task="classify").save(
+        tmp_path / "m"
+    )
+    listed = tmp_path / "m" / "codecs" / "label" / "vocabulary.txt"
+    with pytest.raises(ChainruleError, match="twice"):
+        signed(tmp_path / "m", lambda _: listed.write_text("no\nno\n"))
+
+
+def test_forecasts_that_are_far_off_have_figures_that_are_numbers(tmp_path: Path) -> None:
+    frames = {"text": [np.cumsum(np.ones((6, 2)) * n, 0) for n in range(1, 9)]}
+    cr.fit(frames, model="gpt", task="next-frame", layers=1, width=8, heads=2, context=16, tokens=50).save(
+        tmp_path / "m"
+    )
+    bundle = signed(tmp_path / "m", changed_arrays("norm.weight", lambda one: np.full_like(one, 1e30)))
+    figures = bundle.evaluate(frames).figures
+    assert np.isfinite([figures["rmse"], figures["mae"]]).all() and figures["rmse"] > 1e20
+    assert not np.isnan(figures["nats_per_frame"])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"losses": [{"train": 2.0}]},
+        {"losses": [{"step": "1", "train": 2.0}]},
+        {"history": [{"step": 1, "train": 2.0}]},
+        {"history": [{"step": 10**400, "train": 2.0, "valid": 1.0}]},
+        {"losses": [{"step": 1, "train": 10**400}]},
+        {"history": {}},
+        {"figures": {"test": 3}},
+        {"data": "text.txt"},
+        {"notes": None},
+    ],
+)
+def test_a_card_that_says_something_else_is_refused(wrong: dict[str, Any], tmp_path: Path) -> None:
+    cr.fit(TEXTS, model="gru", tokens=100, width=4).save(tmp_path / "m")
+    assert cr.load(tmp_path / "m").history
+    with pytest.raises(ChainruleError, match=r"card\.json is damaged"):
+        signed(tmp_path / "m", changed_json("card.json", **wrong))

@@ -157,6 +157,7 @@ def test_conll_files_of_every_kind_give_the_same_sentences(
         notes = " ".join(model.card["notes"])
         assert ("DOCSTART- were skipped" in notes) == ("IOB1" in notes) == (name == "conll2003.txt")
         assert ("'en:' was removed" in notes) == (name == "wikiann.txt")
+        assert "words, label" not in notes, "columns are those of the user"
         evaluated = model.evaluate(str(tmp_path / name))
         assert evaluated.judged.examples == 60
         assert len(list(model.predict_each(str(tmp_path / name)))) == 60
@@ -279,7 +280,8 @@ def test_blank_sentences_unseen_tags_and_a_single_tag_are_handled() -> None:
     assert blank.blank and blank.to_dict()["tags"] == [] and full.tags == ["X", "X"]
     found = model.evaluate({"text": ["a b"], "label": ["X Y"]})
     assert found.figures["accuracy"] == 0.5 and found.to_dict()["unseen_tags"] == 1
-    assert "known_accuracy" in model.evaluate({"text": ["a c"], "label": ["X X"]}).figures
+    some, none = (model.evaluate({"text": [text], "label": ["X X"]}).figures for text in ("b zebra", "c d"))
+    assert some["known_accuracy"] == 1.0 and "known_accuracy" not in none and "unknown_accuracy" not in none
 
 
 def test_a_saved_tagger_gives_the_same_numbers_and_unknown_words_keep_their_letters(

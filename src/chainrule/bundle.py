@@ -26,7 +26,16 @@ from chainrule.errors import BundleError, ChainruleError, ConfigError, ModelErro
 from chainrule.models.base import Body, LanguageModel, learnt
 from chainrule.models.registry import family
 from chainrule.runtime import versions
-from chainrule.saved import HEAD, VERSION, check_codecs, read_card, read_config, saved_codec, saved_head
+from chainrule.saved import (
+    HEAD,
+    VERSION,
+    check_arrays,
+    check_codecs,
+    read_card,
+    read_config,
+    saved_codec,
+    saved_head,
+)
 from chainrule.saved import described_part as _described
 from chainrule.store import manifest, tensors
 from chainrule.store.files import CONFIG, FORMAT, new_folder
@@ -382,6 +391,7 @@ def _loaded(folder: Path, verify: bool) -> Bundle:
         ) from error
     check_codecs(folder, task, codecs, model_config)
     arrays = tensors.read(folder / WEIGHTS)
+    check_arrays(folder / WEIGHTS, arrays)
     body = kind.from_arrays(
         model_config, {name: one for name, one in arrays.items() if not name.startswith(HEAD)}
     )

@@ -23,6 +23,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import Field, asdict, dataclass, field, fields, replace
+from functools import cache
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Self, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -63,7 +64,7 @@ class Config:
     def from_values(cls, values: Mapping[str, Any]) -> Self:
         """From plain values, as JSON or TOML give them: strings become what the setting wants."""
         known = {setting.name: setting for setting in fields(cls)}
-        types = get_type_hints(cls)
+        types = _types(cls)
         for name in values:
             if name not in known:
                 raise ConfigError(f"There is no setting {name!r}. {suggest(name, known, words_for(known))}")
@@ -147,7 +148,7 @@ METAVARS = {int: "INTEGER", float: "NUMBER"}
 
 def settings(config: type[Config], before: str = "") -> list[Setting]:
     """All settings a user may give, those of groups under names such as `encoder.layers`."""
-    types, found = get_type_hints(config), []
+    types, found = _types(config), []
     for one in visible(config):
         kind, name = types[one.name], before + one.name
         if not _is_group(kind):
@@ -157,6 +158,15 @@ def settings(config: type[Config], before: str = "") -> list[Setting]:
         usual = flattened(default.values(), f"{name}.")
         found += [replace(inner, default=usual[inner.name]) for inner in settings(kind, f"{name}.")]
     return found
+
+
+def _types(config: type[Config]) -> Mapping[str, Any]:
+    """The types of its settings; Python reads them from their names anew each time."""
+    known: Any = config  # a class can be hashed, whatever mypy thinks of its instances
+    return _hints(known)
+
+
+_hints = cache(get_type_hints)
 
 
 def _setting(one: Field[Any], kind: Any, name: str) -> Setting:
@@ -330,6 +340,8 @@ def _plain(value: Any, wanted: type) -> Any:
         return value if isinstance(value, bool) else WORDS[str(value).lower()]
     if isinstance(value, bool | list | dict) or (wanted is str and isinstance(value, float)):
         raise ValueError(value)
+    if isinstance(value, str):
+        value.encode("utf-8", "surrogateescape")  # half of a character stands in no text, and names no file
     if wanted is int and isinstance(value, str):
         return amount(value)
     if wanted is int and isinstance(value, float) and value != int(value):

@@ -111,6 +111,11 @@ def step_begins() -> None:
 
 def versions() -> dict[str, str]:
     """What this runs on, for the record; nothing is imported to find out."""
+    return dict(_versions())
+
+
+@cache
+def _versions() -> dict[str, str]:
     from importlib.metadata import PackageNotFoundError, version
 
     found = {"python": platform.python_version()}

@@ -13,6 +13,7 @@ from chainrule.codecs.registry import codec as codec_class
 from chainrule.config import Config, visible
 from chainrule.errors import BundleError
 from chainrule.models.base import ModelConfig
+from chainrule.models.registry import families
 from chainrule.store import manifest
 from chainrule.store.files import CONFIG, FORMAT
 
@@ -21,6 +22,14 @@ if TYPE_CHECKING:
     from chainrule.tasks.base import Task
 
 VERSION = 1
+PARTS: dict[str, type] = {  # of a card, as every verb takes them
+    **dict.fromkeys(
+        ("reading", "columns", "figures", "training", "data", "settings", "versions", "adapted"), dict
+    ),
+    **dict.fromkeys(("notes", "losses", "history"), list),
+}
+CURVES = {"losses": ("train",), "history": ("train", "valid")}  # by step
+MOST = 1e300  # a step that is one
 HEAD = "head/"  # before the names of what a head has learnt
 
 
@@ -35,6 +44,10 @@ def read_config(folder: Path) -> dict[str, Any]:
     if folder.is_file():
         raise BundleError(
             f"{folder} is a file; a saved model is a folder. (ARPA files: chainrule import arpa.)"
+        )
+    if not folder.is_dir() and str(folder) in families():
+        raise BundleError(
+            f"{folder} is a family of models, and the folder of a trained one is wanted. A family is named by --model."
         )
     if not folder.is_dir():
         raise BundleError(f"There is no saved model {folder}. Make one: chainrule fit DATA -o {folder}")
@@ -76,12 +89,31 @@ def saved_head(described: Mapping[str, Any] | None, arrays: Mapping[str, np.ndar
 def read_card(path: Path) -> dict[str, Any]:
     """Where a saved model comes from; its parts must be what every verb takes them for."""
     card: dict[str, Any] = manifest.read_json(path)
-    for name in ("reading", "columns", "figures", "training"):
-        if not isinstance(card.get(name, {}), dict):
-            raise BundleError(
-                f"{path} is damaged: its {name!r} is {card[name]!r}. Copy or save the model again."
-            )
+    odd = [name for name, kind in PARTS.items() if not isinstance(card.get(name, kind()), kind)]
+    odd = odd or [name for name, keys in CURVES.items() if not _is_curve(card.get(name, []), keys)]
+    odd = odd or ["figures"] * any(not isinstance(one, dict) for one in card.get("figures", {}).values())
+    if odd:
+        raise BundleError(
+            f"{path} is damaged: its {odd[0]!r} is {str(card[odd[0]])[:200]}. Copy or save the model again."
+        )
     return card
+
+
+def _is_curve(rows: list[Any], keys: tuple[str, ...]) -> bool:
+    """Whether each row has a step that is a number, and these values, which may be none."""
+    return all(
+        isinstance(row, dict)
+        and _is_number(row.get("step"))
+        and all(
+            (name in row and isinstance(row[name], float | None)) or _is_number(row.get(name))
+            for name in keys
+        )
+        for row in rows
+    )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < MOST
 
 
 def check_codecs(folder: Path, task: Task, codecs: Mapping[str, Codec], config: ModelConfig) -> None:
@@ -103,6 +135,15 @@ def check_codecs(folder: Path, task: Task, codecs: Mapping[str, Codec], config: 
         raise BundleError(
             f"{folder / CONFIG} is damaged: the suppressed id {outside[0]} is not among the {config.vocab_size} ids. "
             "Copy or save the model again."
+        )
+
+
+def check_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
+    """No model is saved with half precision, and what counts is read by code that knows no such numbers."""
+    halves = next((name for name, one in arrays.items() if one.dtype == np.float16), None)
+    if halves is not None:
+        raise BundleError(
+            f"{path} is not of this program: the array {halves!r} is float16. Copy or save the model again."
         )
 
 

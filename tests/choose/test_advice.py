@@ -39,6 +39,19 @@ def test_the_simplest_of_equals_is_recommended(rows: list[dict[str, Any]], simpl
     assert found["simplest"] == simplest and found["sentences"][0].startswith(f"Take {simplest}")
 
 
+def test_what_may_be_chance_is_not_denied() -> None:
+    order = ["copy", "ibm1", "mix"]
+    rows = [_row("mix", 1.0, False), _row("ibm1", 1.05, False), _row("copy", 2.0, True)]
+    [told, *_] = advice(rows, order, [], DATA, "bits per byte")["sentences"]
+    assert told.startswith("Take mix: with 1.000 bits per byte it is the best") and "not behind" not in told
+    assert "ibm1" in told and "5.0 %" in told and "chance" in told
+    turned = [rows[0], {**rows[1], "bits": 0.9}, rows[2]]  # the test part says otherwise
+    [told, *_] = advice(turned, order, [], DATA, "bits per byte")["sentences"]
+    assert "it is the best on the validation part" in told
+    sure = [rows[0], {**rows[1], "chosen_behind": {"real": True}}, rows[2]]
+    assert "not behind by chance" in advice(sure, order, [], DATA, "bits per byte")["sentences"][0]
+
+
 @pytest.mark.parametrize("first", ["bag", "class-ngram"])
 def test_cross_validation_decides_between_what_is_quickly_made(first: str) -> None:
     """Whichever comes first on a small validation part, and though chance may explain it there."""

@@ -32,7 +32,7 @@ def rows(count: int) -> dict[str, list[str]]:
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
     out = tmp_path_factory.mktemp("labels") / "out"
-    return cr.compare(rows(600), out=out, budget="60s", models=MODELS, task="classify")
+    return cr.compare(rows(600), out=out, budget="10m", models=MODELS, task="classify")
 
 
 def test_readers_are_judged_by_the_figure_of_their_task(compared: Comparison) -> None:

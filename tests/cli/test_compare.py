@@ -102,3 +102,20 @@ def test_families_are_understood_in_any_spelling(
 ) -> None:
     done = chainrule("compare", book, "--models", "LSTM,5-Gram,GPT-2", "-o", tmp_path / "new")
     assert "it began" in done.err and "model GPT-2 is called gpt here" in done.err
+
+
+def test_labelled_data_take_the_settings_of_their_task_and_a_guess_is_said(
+    chainrule: Chainrule, tmp_path: Path, begun: None
+) -> None:
+    data = tmp_path / "pairs.csv"
+    rows = (f"a {at % 5},b {at % 3},{at % 2}" for at in range(90))
+    data.write_text("\n".join(["one,other,same", *rows]))
+    pairs = ["--column", "one", "--pair", "other", "--label", "same", "--class-weights", "balanced"]
+    done = chainrule("compare", data, *pairs, "-o", tmp_path / "new")
+    assert "it began" in done.err and "task: classify, because there is a column of labels" in done.err
+    done = chainrule("compare", data, "--task", "classify", *pairs, "-o", tmp_path / "new")
+    assert "it began" in done.err and "task:" not in done.err
+    several = ["--column", "one", "--label", "same", "--multi-label", "--separator", ";"]
+    assert "it began" in chainrule("compare", data, *several, "-o", tmp_path / "new").err
+    done = chainrule("compare", data, "--label", "same", "--crf", "-o", tmp_path / "new")
+    assert done.code == 2 and "--crf is a setting of the task tag. Add --task tag." in done.err

@@ -290,6 +290,7 @@ def test_a_fine_tuned_ngram_is_a_mix(chainrule: Chainrule, book: Path, new: Path
         (["--from", "{lstm}", "--model", "gru"], 2, "--model gru contradicts"),
         (["--from", "{lstm}", "--codec", "bytes"], 2, "--codec bytes contradicts"),
         (["--from", "{lstm}", "--order", "3"], 2, "--order"),
+        (["--from", "lstm"], 1, "lstm is a family of models"),
         (["--from", "nowhere"], 1, "There is no saved model nowhere"),
         (["--extend-vocab"], 2, "add --from"),
         (["--old", "{book}"], 2, "add --from"),

@@ -130,7 +130,7 @@ def test_keywords_of_other_tools_are_understood_in_python_too(book: Path) -> Non
         (["--model", "gpt", "--clip", "1"], "There is no option --clip. Did you mean '--clip-norm'?"),
         (["--model", "lstm", "--hiden-size", "8"], "Did you mean '--width'?"),
         (["--dropuot", "0.1"], "'dropout' is a setting of other models or calls"),
-        (["--label-smoothing", "0.1"], "--label-smoothing is a setting of the models bag, bert"),
+        (["--label-smoothing", "0.1"], "--label-smoothing is a setting of the models bert"),
         (["--mask-prob", "0.1"], "--mask-prob is a setting of the model bert. Add --model bert"),
         (
             ["--model", "lstm", "--heads", "2"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from pathlib import Path
 
@@ -47,5 +48,34 @@ def test_a_label_never_seen_counts_as_wrong_and_is_said(chainrule: Chainrule, tm
     model.save(tmp_path / "ab")
     other = table(tmp_path / "other.csv", [("so good", "a"), ("so bad", "zzz")], ("text", "label"))
     done = chainrule("evaluate", tmp_path / "ab", other)
-    assert "1 examples have a label that was not seen in training" in done.out
+    assert "1 example has a label that was not seen in training" in done.out
     assert model.evaluate(other).figures["accuracy"] == 0.5
+
+
+def test_a_dash_is_standard_input_line_by_line(
+    chainrule: Chainrule, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cr.fit({"text": GOOD * 9 + BAD * 9, "label": ["a"] * 27 + ["b"] * 27}, model="bag").save(tmp_path / "ab")
+    found = []
+    for more in ([], ["-"]):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"so good\n\nso bad\n")))
+        found.append(chainrule("predict", tmp_path / "ab", *more).out)
+    assert found[0] == found[1] and [line.split("\t")[1] for line in found[1].splitlines()] == ["a", "", "b"]
+
+
+def test_every_figure_has_an_interval_and_a_single_label_is_said(
+    chainrule: Chainrule, tmp_path: Path
+) -> None:
+    data = table(tmp_path / "rows.csv", [(f"{text} {at}", label) for text, label in ROWS for at in range(9)])
+    chainrule("fit", data, "--label", "stars", "-o", tmp_path / "stars")
+    told = json.loads(chainrule("evaluate", tmp_path / "stars", data, "--json").out)
+    figures = {"accuracy", "macro_f1", "log_loss", "calibration_error", "matthews", "f1"}
+    assert set(told["intervals"]) == figures
+    picture = tmp_path / "answers.svg"
+    chainrule("evaluate", tmp_path / "stars", data, "-o", picture)
+    assert picture.read_text().startswith("<svg") and "Reliability" in picture.read_text()
+    assert "exists already" in chainrule("evaluate", tmp_path / "stars", data, "-o", picture).err
+    shown = cr.load(tmp_path / "stars").evaluate(data)._repr_html_()
+    assert "macro f1" in shown and "Confusion" in shown
+    one = table(tmp_path / "one.csv", [(text, "yes") for text, _ in ROWS * 9])
+    assert "only one label, 'yes'" in chainrule("fit", one, "--label", "stars", "-o", tmp_path / "one").err

@@ -129,3 +129,10 @@ def test_names_of_several_sources_must_be_names() -> None:
     for names in (("a", "target"), ("a", "a"), ("a", "no name")):
         with pytest.raises(ConfigError, match="several sources"):
             Translate(sources=names)
+
+
+def test_a_cell_too_long_for_a_name_is_refused_as_a_file_that_is_not_there(tmp_path: Path) -> None:
+    long = f"{'9' * 5000}.npy"
+    assert attached(Texts.of([f"{'9' * 5000}.png"]), codec("images"), [tmp_path])
+    with pytest.raises(DataError):
+        attached(Texts.of([long]), codec("frames"), [tmp_path])

@@ -72,6 +72,12 @@ def test_the_same_text_in_one_chunk() -> None:
     )
 
 
+def test_chunks_of_the_paper() -> None:
+    # `the president` and `spoke to the audience`: P = 1, R = 6/7, F = 60/69, penalty 0.5 (2/6)^3
+    found = judged("the president spoke to the audience", "the president then spoke to the audience")
+    assert found == ((6, 2, 6, 7), pytest.approx(60 / 69 * (1 - 0.5 / 27)))
+
+
 def test_crossings_decide_before_chunks() -> None:
     # on 4, the 5, mat 6, sat 3, the 1, cat 2 would have 11 crossings and 3 chunks; with the two `the` exchanged
     # there are 8 crossings and 6 chunks, and that alignment counts: 1 - 0.5 (6/6)^3 = 0.5

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from torch import Tensor
 from chainrule.decode.cursor import advance, begin
 from chainrule.models.transformer import Transformer
 from chainrule.nn import single_query
-from chainrule.nn.kv_cache import ForkedCache, KVCache
+from chainrule.nn.kv_cache import GROWTH, ForkedCache, KVCache
 from chainrule.nn.single_query import attended
 from chainrule.symbols import BOS, PAD
 
@@ -139,6 +140,25 @@ def test_rows_of_a_search_are_selected_without_copies() -> None:
         after = advance(model, cursor, rows, torch.tensor([[5], [6], [7]]))
     assert all(isinstance(one, ForkedCache) for one in (*after.state.caches, *after.state.source.blocks))
     assert len(calls) == 2 * model.config.layers  # to what was said, and to the source
+
+
+@torch.no_grad()
+def test_forked_rows_are_trimmed_cropped_and_parted_like_others() -> None:
+    model = Transformer.tiny()
+    caches = tuple(cache(GROWTH + 3, 2) for _ in range(2))
+    real = torch.arange(GROWTH + 3).expand(2, -1) >= GROWTH
+    dense = replace(model.empty(2), caches=caches, real=real, length=torch.tensor([3, 3]))
+    forked, right = dense.select(torch.tensor([1, 0])), dense.map(lambda one: one.flip(0))
+    assert all(isinstance(one, ForkedCache) for one in forked.caches)
+    trimmed = forked.trimmed()
+    assert len(trimmed.caches) == 2 and trimmed.caches[0].length == 3
+    same(trimmed.caches[1], right.trimmed().caches[1])
+    short = trimmed.select(torch.tensor([0, 0]))
+    cropped = short.cropped(short, torch.zeros(2, 0, dtype=torch.long))
+    assert len(cropped.caches) == 2
+    same(cropped.caches[1], short.caches[1])
+    for own, other in zip(forked.rows(), right.rows(), strict=True):
+        assert all(torch.equal(one.keys, two.keys) for one, two in zip(own, other, strict=True))
 
 
 @contextmanager

@@ -169,6 +169,15 @@ def test_ratings_of_nobody_knows_what_are_refused(wrong: dict[str, Any], tmp_pat
         Journal.opened(path)
 
 
+def test_a_damaged_number_of_pairs_does_not_hide_ratings(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    Journal.opened(path, PAIRS.subject).add("bob", 2, "b", "a")
+    head, rest = path.read_text().split("\n", 1)
+    path.write_text(json.dumps(json.loads(head) | {"pairs": 1}) + "\n" + rest)
+    with pytest.raises(DataError, match=r"says 1 pairs, and these texts are 12"):
+        Journal.opened(path, PAIRS.subject)
+
+
 def raw(port: int, request: bytes) -> bytes:
     with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
         connection.sendall(request.replace(b"PORT", str(port).encode()))

@@ -9,11 +9,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import torch
 
 from chainrule.decode.config import GenerationConfig
+from chainrule.nn.product import steady
 from chainrule.serve.engine import Engine
 from chainrule.serve.prefix import PrefixCache
-from chainrule.serve.reading import PIECE, Reading
+from chainrule.serve.reading import PIECE, Reading, read_together
 from chainrule.serve.refusals import Cancelled, Refused
 from chainrule.serve.text import Written
 from chainrule.serve.work import Call, Read, Ticket, Writing
@@ -303,3 +305,96 @@ def test_a_prompt_is_read_in_pieces_of_one_size() -> None:
     while reading.place is None:
         sizes.append(reading.step())
     assert sizes == [PIECE] * 4 + [len(ids) - 4 * PIECE]
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_prompts_read_together_give_what_each_gives_alone(name: str) -> None:
+    model = tiny(name).model
+    prompts = [
+        prompt_ids(tiny(name).codec, text)
+        for text in ("she was late for class", "q", "", "he went to class today")
+    ]
+
+    def begun() -> list[Reading]:
+        return [Reading(model, ids, PrefixCache(0), logprobs) for logprobs in (None, 2) for ids in prompts]
+
+    with steady():
+        together, alone = begun(), begun()
+        for one, found in zip(together, read_together(together), strict=True):
+            one.took(found)
+        for one in alone:
+            one.step()
+    for mine, own in zip(together, alone, strict=True):
+        assert mine.place and own.place and mine.logs == own.logs
+        assert torch.equal(mine.place.logits, own.place.logits)
+        assert all(
+            torch.equal(*pair)
+            for pair in zip(mine.place.state.tensors(), own.place.state.tensors(), strict=True)
+        )
+
+
+def test_prompts_of_a_transformer_are_read_in_one_product(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, sizes = tiny("gpt").model, list[Any]()
+    read = type(model).read
+    monkeypatch.setattr(
+        type(model),
+        "read",
+        lambda self, tokens, state: sizes.append(tuple(tokens.shape)) or read(self, tokens, state),
+    )
+    readings = [Reading(model, prompt_ids(tiny("gpt").codec, text), PrefixCache(0)) for text in LINES]
+    read_together(readings)
+    assert sizes == [(sum(len(one.next.ids) for one in readings), 1)]
+
+
+def test_a_first_symbol_waits_for_no_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    from chainrule.serve.rows import Rows
+
+    held, step = threading.Event(), Rows.step
+    monkeypatch.setattr(Rows, "step", lambda rows: held.wait(20) and step(rows))
+
+    async def first() -> None:
+        with working(tiny("gpt")) as engine:
+            prompts = prompts_of(engine.bundle, ["she"], GREEDY, streams=True)
+            ticket = ticket_of(prompts)
+            engine.submit(Writing(ticket, prompts))
+            try:
+                assert any(isinstance(one, Written) for one in await asyncio.wait_for(ticket.next(), 10))
+            finally:
+                held.set()
+
+    asyncio.run(first())
+
+
+def test_a_prompt_that_comes_while_others_are_read_waits_for_no_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    import chainrule.serve.engine as home
+    from chainrule.serve.rows import Rows
+
+    held, step, read = threading.Event(), Rows.step, home.read_together
+    monkeypatch.setattr(Rows, "step", lambda rows: held.wait(20) and step(rows))
+
+    async def second() -> None:
+        with working(tiny("gpt")) as engine:
+            tickets = []
+
+            def submitted() -> None:
+                prompts = prompts_of(engine.bundle, ["she"], GREEDY, streams=True)
+                tickets.append(ticket_of(prompts))
+                engine.submit(Writing(tickets[-1], prompts))
+
+            def reading(readings: list[Reading]) -> Any:
+                if len(tickets) == 1:
+                    loop.call_soon_threadsafe(submitted)
+                    while len(tickets) == 1:
+                        time.sleep(0.001)
+                return read(readings)
+
+            loop = asyncio.get_running_loop()
+            monkeypatch.setattr(home, "read_together", reading)
+            submitted()
+            try:
+                assert await asyncio.wait_for(tickets[0].next(), 10)
+                assert await asyncio.wait_for(tickets[1].next(), 10)
+            finally:
+                held.set()
+
+    asyncio.run(second())

@@ -98,7 +98,27 @@ def test_a_verb_the_model_has_not_is_told_and_why(http: httpx.Client, verb: str)
         ("/v1/completions", b"{", 400, "JSON"),
         ("/v1/completions", b"[" * 9000, 400, "JSON"),
         ("/v1/completions", b'{"prompt": "\\ud800"}', 400, "JSON"),
-        ("/v1/completions", b'{"prompt": {}}', 400, "prompt"),
+        (
+            "/v1/completions",
+            b'{"prompt": {}}',
+            400,
+            "prompt: give a text, a list of texts, ids or lists of ids",
+        ),
+        (
+            "/v1/completions",
+            b'{"prompt": ["x", 1]}',
+            400,
+            "prompt: give a text, a list of texts, ids or lists",
+        ),
+        ("/v1/completions", b'{"prompt": [-1]}', 400, "prompt: Input should be greater than or equal to 0"),
+        (
+            "/v1/completions",
+            b'{"prompt": "x", "stream": "x"}',
+            400,
+            "stream: Input should be a valid boolean",
+        ),
+        ("/v1/completions", b'{"max_tokens": 1}', 400, "prompt: Field required"),
+        ("/v1/completions", b'{"prompt": "x", "stop": 5}', 400, "stop: give a text or a list of texts"),
         ("/v1/completions", b'{"prompt": [1, 99999]}', 400, "Tokens go from 1"),
         ("/v1/completions", b'{"prompt": "x", "max_tokens": 201}', 400, "200 at most"),
         ("/v1/completions", b'{"prompt": "x", "temperature": NaN}', 400, ""),
@@ -112,6 +132,8 @@ def test_a_verb_the_model_has_not_is_told_and_why(http: httpx.Client, verb: str)
         ("/v1/completions", b'{"prompt": "' + b"x" * 20_000 + b'"}', 413, "20,000 bytes"),
         ("/detokenize", b'{"tokens": [77777]}', 400, "no id 77777"),
         ("/v1/score", b"{}", 400, "Give a text"),
+        ("/v1/score", b'{"text": "x", "texts": ["y"]}', 400, "text or texts, not both"),
+        ("/v1/embeddings", b'{"model": "gpt", "input": "x", "dimensions": 4}', 400, "16 numbers"),
         ("/v1/embeddings", b'{"input": "x"}', 400, "no vectors"),
     ],
 )
@@ -120,6 +142,16 @@ def test_wrong_requests_are_told_what_is_wrong(
 ) -> None:
     found = http.post(path, content=body)
     assert found.status_code == status and told in found.json()["error"]["message"], found.text
+
+
+def test_paths_are_asked_as_http_has_it(http: httpx.Client) -> None:
+    head, got = http.head("/health"), http.get("/health")
+    assert (head.status_code, head.content) == (200, b"") and got.json() == {"status": "ok"}
+    wrong = http.get("/v1/completions")
+    assert wrong.status_code == 405 and wrong.headers["allow"] == "POST"
+    assert http.post("/v1/models").headers["allow"] == "GET"
+    slash = http.post("/v1/score/", json={"text": "she"})  # a redirect would name an address behind the proxy
+    assert slash.status_code == 404 and "no such path" in slash.json()["error"]["message"]
 
 
 @pytest.mark.parametrize(
@@ -238,7 +270,11 @@ NAMES = (
 ).split()
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=50,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(path=st.sampled_from(PATHS), body=st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=6))
 def test_no_body_makes_the_server_fail(http: httpx.Client, path: str, body: dict[str, Any]) -> None:
     found = http.post(f"/v1/{path}", content=json.dumps(body).encode())

@@ -68,17 +68,17 @@ def as_number(text: str) -> float:
 
 
 def test_a_file_is_taken_and_read_as_check_reads_it(browser: Any, running: Running, tmp_path: Path) -> None:
-    (tmp_path / "new.txt").write_text("what is the weather\nit is late\n" * 60)
+    (tmp_path / "a new one.txt").write_text("what is the weather\nit is late\n" * 60)
     with visit(browser, running, "data") as seen:
-        seen.page.set_input_files("#upload", tmp_path / "new.txt")
+        seen.page.set_input_files("#upload", tmp_path / "a new one.txt")
         seen.page.wait_for_selector(".facts")
-        facts = cr.check(tmp_path / "new.txt").to_dict()
+        facts = cr.check(tmp_path / "a new one.txt").to_dict()
         assert seen.fact("codec") == facts["codec"]
         assert as_number(seen.fact("vocabulary")) == facts["vocab_size"]
         assert as_number(seen.fact("symbols to train on")) == facts["parts"]["train"]["symbols"]
         shown = [[as_number(cell) for cell in row[1:3]] for row in seen_rows(seen, ".detail table")][:3]
         assert shown == [[one["sequences"], one["symbols"]] for one in facts["parts"].values()]
-        assert seen.texts(".command code")[-1] == "chainrule check new.txt"
+        assert seen.texts(".command code")[-1] == "chainrule check 'a new one.txt'"
 
 
 def seen_rows(seen: Visit, table: str) -> list[list[str]]:
@@ -180,8 +180,11 @@ def test_models_are_found_opened_compared_renamed_deleted_and_put_back(
         seen.page.locator("dialog .danger").click()
         seen.page.wait_for_selector("[data-model=tiny-lm]", state="detached")
         assert not (running.folder / "tiny-lm").exists()
+        seen.page.reload()  # what is in the bin can be put back later, too
+        seen.page.get_by_text("In the bin: 1").click()
         seen.press("Put it back")
         seen.page.wait_for_selector("[data-model=tiny-lm]")
+        seen.page.wait_for_selector("#bin", state="detached")
         assert load(running.folder / "tiny-lm").body.family == "ngram"
 
 
@@ -217,7 +220,7 @@ def test_views_have_pythons_numbers_are_linked_and_saved(
     text = "what is the time"
     with visit(browser, running, "look?model=my-gpt&view=surprise") as seen:
         seen.page.get_by_label("Text", exact=True).fill(text)
-        for name in ("surprise", "attention"):
+        for name in ("surprise", "attention", "layers"):
             seen.page.get_by_label("View").select_option(name)
             seen.press("Draw")
             seen.page.wait_for_selector(f"[data-drawn={name}]")
@@ -225,6 +228,8 @@ def test_views_have_pythons_numbers_are_linked_and_saved(
         seen.page.locator("[data-drawn=surprise] .symbol").nth(1).hover()
         told = seen.texts("[data-drawn=surprise] .readout")[0]
         assert f"{view['bits'][0, 1]:.2f} bits" in told
+        for name in ("attention", "layers"):  # these have <s> before the text
+            assert set(seen.texts(f"[data-drawn={name}] .symbol.linked")) == {"is"}
         seen.page.locator("[data-drawn=attention] .symbol").nth(2).hover()
         assert seen.page.locator("[data-drawn=attention] .symbol.linked").count() > 0
         command = seen.texts("[data-drawn=surprise] .command code")[0]

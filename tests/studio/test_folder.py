@@ -10,7 +10,7 @@ import pytest
 from chainrule.studio import words
 from chainrule.studio.answers import ANSWERS, _files
 from chainrule.studio.folder import Folder, Outside
-from chainrule.studio.models import Models
+from chainrule.studio.models import Models, views
 from chainrule.studio.shelf import Shelf
 from chainrule.views.kinds import kinds
 from fitted import fitted
@@ -69,7 +69,9 @@ def test_a_new_name_is_free_and_plain(folder: Folder, name: str) -> None:
 def test_what_is_deleted_can_be_put_back(folder: Folder) -> None:
     binned = folder.bin("data")
     assert not (folder.root / "data").exists()
+    assert [(one["binned"], one["name"]) for one in folder.binned()] == [(binned, "data")]
     assert folder.restore(binned) == "data"
+    assert folder.binned() == []
     assert (folder.root / "data" / "more.txt").exists()
     with pytest.raises(Outside):
         folder.restore("../../data")
@@ -129,6 +131,13 @@ def test_a_view_reads_no_file_outside(folder: Folder, name: str) -> None:
         list(ANSWERS["look"](Shelf(folder), {**asked, "settings": {"counts": name}}))
     [told] = ANSWERS["look"](Shelf(folder), {**asked, "settings": {"counts": "book.txt"}})
     assert told["result"]["kind"] == "surprise"
+
+
+def test_views_that_a_model_cannot_draw_are_not_offered() -> None:
+    assert views("lstm", "classify") == ["cells", "saliency", "training"]
+    assert views("lstm", "next")[-4:] == ["gradient", "cells", "saliency", "training"]
+    assert views("bert", "tag") == ["attention", "vectors", "training"]
+    assert "saliency" not in views("transformer", "translate")
 
 
 def test_models_are_listed_opened_and_renamed(folder: Folder) -> None:

@@ -124,6 +124,19 @@ def _workers(running: Running) -> list[int]:
     return found
 
 
+def test_a_worker_gets_ready_when_a_page_is_open_and_not_while_it_opens(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    own = Running(tmp_path / "empty")
+    try:
+        for path in ("/", "/page/main.js", "/api/files", "/api/models"):
+            assert own.ask("GET", path)[0] == 200
+        assert _workers(own) == []
+        with urlopen(f"{own.address}api/events", timeout=240):
+            until(lambda: _workers(own))
+    finally:
+        own.close()
+
+
 def test_a_command_that_fails_says_why(tmp_path: Path) -> None:
     jobs = Jobs(Folder.of(tmp_path))
     job = jobs.start("fit", ["fit", "nothing.txt", "-o", "m"], "m")

@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
 import chainrule as cr
+from chainrule.codecs.base import Texts
+from chainrule.symbols import EOS
 from chainrule.views.tracks import TRACKS, tracks
-from chainrule.views.units import Probe, agreements, best_unit, ranks, search
+from chainrule.views.units import (
+    CLAMPED,
+    WINDOW,
+    Found,
+    Probe,
+    agreements,
+    best_unit,
+    ranks,
+    search,
+    stretch,
+    units_of,
+)
+from views.by_hand import lstm_steps, rnn_bits
 from views.seen import gpt, small
 
 TEXT = "what is the time"
@@ -89,8 +105,6 @@ def test_a_search_in_an_untrained_network_finds_nothing_real(tmp_path: Path) -> 
 
 
 def test_clamping_a_unit_that_nothing_reads_costs_nothing() -> None:
-    import torch
-
     lm = small("lstm", codec="characters", layers=1, width=4)
     with torch.no_grad():
         lm.body.output.weight.zero_()  # type: ignore[attr-defined]
@@ -100,12 +114,64 @@ def test_clamping_a_unit_that_nothing_reads_costs_nothing() -> None:
     assert all(abs(row.cost_on) < 1e-6 and abs(row.cost_off) < 1e-6 for row in rows)
 
 
-def test_traces_are_what_the_network_computes_and_gates_are_between_0_and_1() -> None:
-    lm = small("lstm", layers=2, width=5)
-    [model] = cr.look(lm, TEXT, view="cells", layer=1, unit=3)["models"]
+def test_traces_are_what_the_network_computes_and_gates_are_as_open_as_their_values() -> None:
+    lm = small("lstm", layers=1, width=5, seed=7)
+    with torch.no_grad():
+        for weight in lm.model.parameters():  # type: ignore[attr-defined]
+            weight *= 20.0  # so that some gates are nearly closed, and some nearly open
+    view = cr.look(lm, TEXT, view="cells", layer=1, unit=3)
+    [model] = view["models"]
+    steps = [
+        {name: one.detach() for name, one in step.items()}
+        for step in lstm_steps(lm, torch.tensor([[*lm.prompt_ids(TEXT), EOS]]))
+    ]
+    for name in ("hidden", "cell"):
+        wanted = torch.cat([step[name] for step in steps]).numpy()
+        np.testing.assert_allclose(model["traces"][f"layers.0.{name}"], wanted, atol=1e-5)
     assert (model["tap"], model["unit"]) == ("layers.0.hidden", 2)
-    assert model["traces"]["layers.1.cell"].shape == (len(model["symbols"]), 5)
-    assert all(0 <= share <= 1 for shares in model["gates"].values() for share in shares)
+    shown = dict(zip(model["symbols"], steps, strict=True))["time"]
+    assert f"{shown['hidden'][0, 2].item():+.3f}" in str(view)
+    ends = {"input": (0.1, 0.9), "forget": (0.1, 0.9), "output": (0.1, 0.9), "candidate": (-0.9, 0.9)}
+    found = {name: model["gates"][f"layers.0.gates.{name}"] for name in ends}
+    for name, (low, high) in ends.items():
+        values = torch.cat([step[name] for step in steps])
+        wanted = float((values < low).float().mean()), float((values > high).float().mean())
+        assert found[name] == pytest.approx(wanted)
+    assert all(sum(shares) > 0 for shares in zip(*found.values(), strict=True))
+    assert f"candidate: {found['candidate'][0]:.0%} near -1" in str(view)
+
+
+def test_clamping_costs_what_a_network_with_that_unit_held_loses() -> None:
+    lm = small("rnn", codec="characters", layers=1, width=4, seed=3)
+    text = 'it is "the time" today ' * 60
+    rows, _ = search(lm, text, ("layers.*.hidden",))
+    ids = [int(one) for one in lm.codec.encode(Texts.of([text])).ids[1:-1]]
+    trace = units_of(lm.body, np.array(ids), ("layers.*.hidden",)).values
+    for row in rows[:3]:
+        track = TRACKS[row.track](text)
+        high = (track if track.dtype == bool else track > np.median(track))[len(ids) // 2 : -1]
+        kept, middle = slice(len(ids) // 2, None), len(ids) // 2
+        mean = float(trace[:middle, row.unit].mean())
+        lost = np.subtract(rnn_bits(lm, ids[kept], row.unit, mean), rnn_bits(lm, ids[kept]))
+        for found, where in ((row.cost_on, high), (row.cost_off, ~high)):
+            assert found == pytest.approx(lost[where].mean() if where.any() else 0.0, abs=1e-4)
+
+
+def test_a_unit_is_clamped_where_its_track_is() -> None:
+    track = np.zeros(60 * WINDOW, bool)
+    track[50 * WINDOW : 51 * WINDOW] = True
+    chosen = stretch(track, len(track) // 2)
+    assert chosen.stop - chosen.start == CLAMPED and chosen.start >= len(track) // 2
+    assert track[chosen].sum() == WINDOW
+
+
+def test_a_unit_is_confirmed_only_if_it_matters_more_where_the_track_is_high() -> None:
+    common: dict[str, Any] = {"track": "depth", "tap": "cell", "unit": 1, "sign": 1, "agreement": 0.95}
+    common |= {"by_chance": 0.5, "untrained": 0.6, "probe": 0.7}
+    assert Found(**common, cost_on=0.3, cost_off=0.1).used
+    assert not Found(**common, cost_on=0.0, cost_off=0.0).used
+    assert not Found(**common, cost_on=0.1, cost_off=0.2).used
+    assert not Found(**common, cost_on=-0.1, cost_off=-0.2).used
 
 
 def test_a_family_without_cells_says_which_have_them() -> None:

@@ -12,6 +12,7 @@ import torch
 
 import chainrule as cr
 from chainrule.models.registry import family
+from views.by_hand import lstm_steps
 from views.seen import gpt, small
 
 TEXT = "what is the weather today"
@@ -89,6 +90,45 @@ def test_every_kind_of_cell_stands_in_one_picture() -> None:
     assert len(derived) == len(identity["norms"]["hidden 1"]) and (derived <= 1).all()
 
 
+def test_a_kind_of_cell_that_is_shown_already_is_not_shown_twice() -> None:
+    view = cr.look(small("lstm", layers=1, width=8), TEXT, view="gradient", families=True)
+    names = [model["name"] for model in view["models"]]
+    assert "lstm, before training" not in names
+
+
+def test_what_is_told_of_a_gradient_follows_from_its_numbers() -> None:
+    view = cr.look(small("rnn", layers=1, width=8), TEXT, view="gradient", untrained=False)
+    [model] = view["models"]
+    norms, told = model["norms"]["hidden 1"], model["told"]
+    factor = 10 ** ((norms[-1] - norms[0]) / (len(norms) - 1))
+    assert f"x {factor:.2f} for each step back" in told["the gradient"]
+    assert f"layer 1: {model['radius']['layer 1']:.2f}" in told.values()
+    assert f"layer 1 {model['derivative'][0].mean():.2f}" in told["mean derivative of the activation"]
+    assert all(f"{name}: {one}" in str(view) for name, one in told.items())
+
+
+def lstm_by_hand(lm: cr.Bundle) -> tuple[list[float], list[float]]:
+    """Norms of dL_T/dh_t and dL_T/dc_t of an LSTM of one layer."""
+    tokens = torch.tensor([[*lm.prompt_ids(TEXT), 2]])
+    steps = list(lstm_steps(lm, tokens[:, :-1]))
+    loss = torch.nn.functional.cross_entropy(
+        lm.model.logits(steps[-1]["hidden"][:, None])[:, 0], tokens[:, -1]
+    )
+    hidden, memory = (
+        torch.autograd.grad(loss, [step[name] for step in steps], retain_graph=True)
+        for name in ("hidden", "cell")
+    )
+    return [float(one.norm()) for one in reversed(hidden)], [float(one.norm()) for one in reversed(memory)]
+
+
+def test_the_gradient_through_an_lstm_is_that_of_its_equations() -> None:
+    lm = small("lstm", layers=1, width=8, seed=4)
+    [model] = cr.look(lm, TEXT, view="gradient", untrained=False)["models"]
+    hidden, memory = lstm_by_hand(lm)
+    np.testing.assert_allclose(model["norms"]["hidden 1"], np.log10(hidden), rtol=1e-3)
+    np.testing.assert_allclose(model["norms"]["cell 1"], np.log10(memory), rtol=1e-3)
+
+
 def test_clipping_is_told_by_its_threshold_and_what_it_leaves() -> None:
     lm = small("gru", layers=1, width=8)
     [free] = cr.look(lm, TEXT, view="gradient", untrained=False)["models"]
@@ -96,7 +136,7 @@ def test_clipping_is_told_by_its_threshold_and_what_it_leaves() -> None:
     view = cr.look(lm, TEXT, view="gradient", untrained=False, clip_norm=norm / 4)
     [held] = view["models"]
     assert (free["step"]["share"], held["step"]["share"]) == (1.0, pytest.approx(0.25))
-    assert any("shortens a step to 25.0%" in note for note in view.notes)
+    assert "shortens a step to 25.0%" in str(view)
 
 
 def test_before_training_a_curve_is_dashed_in_the_same_colour(tmp_path: Path) -> None:
@@ -106,7 +146,7 @@ def test_before_training_a_curve_is_dashed_in_the_same_colour(tmp_path: Path) ->
     strokes = re.findall(
         r'stroke="(#\w+)" stroke-width="2"( stroke-dasharray)?', (tmp_path / "a.svg").read_text()
     )
-    assert [bool(dashed) for _, dashed in strokes] == [False, True]
+    assert [bool(dashed) for _, dashed in strokes] == [False, True] * 2  # of gradients, and of derivatives
     assert strokes[0][0] == strokes[1][0]
 
 
@@ -148,6 +188,20 @@ def test_leaving_a_symbol_out_costs_what_an_unknown_one_in_its_place_does() -> N
         for text in (TEXT, TEXT.replace("weather", "zebra"))
     )
     assert model["attributions"][4] == pytest.approx(before - after, abs=1e-4)
+
+
+def test_of_a_model_that_reads_both_ways_the_symbol_at_the_mask_is_explained() -> None:
+    bert = small("bert", layers=1, width=8, heads=2, context=32)
+    view = cr.look(bert, "what is the [MASK] today", view="saliency", points=200)
+    [model], best = view["models"], bert.fill("what is the [MASK] today", 1).masks[0][0]
+    assert model["target"] == best.symbol
+    assert model["output"] == pytest.approx(math.log(best.probability), abs=1e-4)
+    assert model["attributions"].sum() == pytest.approx(model["output"] - model["baseline"], abs=2e-3)
+    for text in ("what is the time", "[MASK] is [MASK]"):
+        with pytest.raises(cr.ChainruleError, match=r"\[MASK\]"):
+            cr.look(bert, text, view="saliency")
+    with pytest.raises(cr.ChainruleError, match="reads 32 at most"):
+        cr.look(bert, "[MASK]" + " time" * 40, view="saliency")
 
 
 def test_a_wrong_target_is_answered_with_the_nearest() -> None:
@@ -195,6 +249,18 @@ def test_where_symbols_have_no_vectors_of_their_own_one_may_be_left_out() -> Non
         cr.look(several, "what is", view="saliency")
     [model] = cr.look(several, "what is", view="saliency", method="leave-one-out")["models"]
     assert len(model["attributions"]) == len(model["symbols"])
+
+
+def test_a_bag_of_words_has_no_vectors_but_words_can_be_left_out() -> None:
+    rows = {"text": [f"a {word} film {at}" for at in range(30) for word in ("good", "bad")]}
+    rows["label"] = [text.split()[1] for text in rows["text"]]
+    bag = cr.fit(rows, task="classify", model="bag", codec="words")
+    with pytest.raises(cr.ChainruleError, match="leave-one-out"):
+        cr.look(bag, "a good film", view="saliency")
+    view = cr.look(bag, "a good film", view="saliency", method="leave-one-out")
+    [model] = view["models"]
+    assert model["symbols"][int(model["attributions"].argmax())] == "good"
+    assert cr.View.from_json(view.to_json())["models"][0]["target"] == "good"
 
 
 def test_an_encoder_decoder_has_no_gradient_through_one_memory() -> None:

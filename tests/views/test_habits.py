@@ -49,6 +49,18 @@ def test_habits_are_measured_over_the_lines_of_a_file(tmp_path: Path) -> None:
     assert "over 2 texts" in str(view)
 
 
+def test_texts_that_are_too_long_have_no_habits_and_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "texts.txt"
+    path.write_text("what is the time\n" + "the time " * 30)
+    lm = gpt(context=8)
+    view = cr.look(lm, "what is", view="attention", corpus=str(path))
+    assert (view["models"][0]["habits"]["texts"], view["models"][0]["habits"]["long"]) == (1, 1)
+    assert "over 1 texts; 1 that are too long are left out" in str(view)
+    path.write_text("the time " * 30)
+    with pytest.raises(cr.ChainruleError, match="longer than the model can read"):
+        cr.look(lm, "what is", view="attention", corpus=str(path))
+
+
 def test_a_symbol_that_is_hidden_is_predicted_from_all_others() -> None:
     bert = small("bert", layers=1, width=8, heads=2, context=32)
     [model] = cr.look(bert, "what is the time", view="masked", best=3)["models"]

@@ -86,6 +86,18 @@ def test_the_plane_of_pca_keeps_the_distances_of_a_plane() -> None:
     assert "100%" in told
 
 
+def test_names_on_a_map_stay_inside_the_picture() -> None:
+    from chainrule.views.kinds import kind_named
+    from chainrule.views.scene import Words, breadth
+
+    texts = "what is the weather today in the town | the weather is fine and it is not late today"
+    scene = kind_named("vectors").scene(cr.look(gpt(context=64), texts, view="vectors"))
+    for part in scene.parts:
+        if isinstance(part, Words):
+            right = part.x + (0 if part.anchor == "end" else breadth(part.text, part.size))
+            assert 0 <= right <= scene.width
+
+
 def test_words_in_contexts_have_the_vectors_that_embed_gives() -> None:
     lm = gpt()
     texts = "what is the weather | the weather is fine"
@@ -146,7 +158,8 @@ def test_recall_is_the_mean_probability_of_the_last_symbol_at_each_distance(tmp_
         "what the what",
         "time is the time",
         "is it it is fine",
-    ]  # the last one asks nothing
+        "zebra it zebra",
+    ]  # the last two ask nothing: a new symbol, and one that is not known
     (tmp_path / "rows.txt").write_text("\n".join(rows))
     one, other = fitted(order=3), fitted(order=1)
     view = cr.look([one, other], view="recall", corpus=str(tmp_path / "rows.txt"))
@@ -193,3 +206,16 @@ def test_a_task_notes_how_much_it_uses_of_each_layer_while_it_learns(tmp_path: P
     assert not np.allclose(model["over"][0], model["over"][-1])
     view.save(tmp_path / "a.svg")
     assert (tmp_path / "a.svg").read_text().count("<polyline") >= 2
+
+
+@pytest.mark.parametrize("view", ["masked", "saliency"])
+def test_a_text_longer_than_the_context_is_refused(view: str) -> None:
+    bert = small("bert", layers=1, width=8, heads=2, context=8)
+    with pytest.raises(cr.ChainruleError, match="reads 8 at most"):
+        cr.look(bert, "what is the weather " * 4, view=view)
+
+
+def test_a_text_of_unknown_symbols_alone_has_nothing_to_hide() -> None:
+    bert = small("bert", layers=1, width=8, heads=2, context=8)
+    with pytest.raises(cr.ChainruleError, match="knows no symbol"):
+        cr.look(bert, "ééé", view="masked")

@@ -94,11 +94,27 @@ def test_attention_weights_are_those_of_the_formula() -> None:
     assert grid["queries"] == grid["keys"] == ["<s>", "what", "is", "the", "weather", "</s>"]
 
 
+@pytest.mark.parametrize("wrong", [{"layer": 3}, {"head": 3}, {"layer": 1, "head": 9}])
+def test_a_head_that_is_not_there_is_refused(wrong: dict[str, int]) -> None:
+    with pytest.raises(cr.ChainruleError, match="layers go from 1 to 2, heads from 1 to 2"):
+        cr.look(gpt(), TEXT, view="attention", **wrong)
+
+
 def test_entropy_is_zero_of_one_symbol_and_log2_of_all() -> None:
     from chainrule.views.attention import entropies
 
     peaked, flat = np.eye(4), np.full((4, 4), 0.25)
     np.testing.assert_allclose(entropies(np.stack([peaked, flat])), [0.0, 2.0])
+
+
+def test_a_head_that_looks_alike_at_all_it_may_is_flat_also_under_a_mask() -> None:
+    from chainrule.views.attention import Grid
+
+    masked = np.tri(6) / np.arange(1, 7)[:, None]
+    names = [str(at) for at in range(6)]
+    for even in (masked, np.full((6, 6), 1 / 6)):
+        told = Grid("attention", names, names, np.stack([even, np.eye(6) * (even > 0)])[None], []).to_dict()
+        np.testing.assert_allclose(told["flat"], [[1.0, 0.0]], atol=1e-9)
 
 
 def test_switching_a_head_off_costs_what_removing_its_columns_does() -> None:

@@ -46,6 +46,12 @@ def test_without_a_target_the_model_translates(transformer: cr.Bundle) -> None:
     assert " ".join(found["queries"][:-1]) == said
 
 
+@pytest.mark.parametrize("view", ["surprise", "next", "saliency", "recall"])
+def test_a_text_without_its_source_is_not_looked_at(transformer: cr.Bundle, view: str) -> None:
+    with pytest.raises(cr.ChainruleError, match="writes from a source"):
+        cr.look(transformer, "a house 7", view=view)
+
+
 def test_the_weights_of_a_recurrent_decoder_are_its_alignment() -> None:
     from chainrule.use.align import alignments
 

@@ -133,9 +133,9 @@ def test_a_notebook_gets_the_page_in_a_frame_of_its_own() -> None:
     assert "<script" not in shown
 
 
-def test_models_with_different_vocabularies_are_not_put_side_by_side() -> None:
+def test_symbols_of_different_vocabularies_are_not_put_side_by_side() -> None:
     with pytest.raises(cr.ChainruleError, match="different vocabularies"):
-        cr.look([fitted(), fitted(lines=["other words"] * 3)], TEXT)
+        cr.look([fitted(), fitted(lines=["other words"] * 3)], TEXT, view="next")
 
 
 @pytest.mark.parametrize("view", ["surprise", "attention"])
@@ -152,3 +152,17 @@ def test_a_family_without_attention_says_which_have_it() -> None:
 def test_a_wrong_view_is_answered_with_the_nearest() -> None:
     with pytest.raises(cr.ChainruleError, match="attention"):
         cr.look(fitted(), TEXT, view="atention")
+
+
+def test_halves_of_characters_are_written_out(tmp_path: Path) -> None:
+    view = cr.View("training", {"models": [{"sample": "a\ud800b"}]}, {"title": "\udcff"})
+    assert view["models"][0]["sample"] == r"a\ud800b" and view.title == r"\udcff"
+    assert cr.View.from_json(view.to_json()).to_json() == view.to_json()
+
+
+@pytest.mark.parametrize("name", ["\ud800", "a\0b", "a" * 5000])
+def test_what_can_be_no_name_of_a_file_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(cr.ChainruleError):
+        cr.look(fitted(), view="recall", corpus=name)
+    with pytest.raises((cr.ChainruleError, OSError)):
+        cr.look(fitted(), TEXT).save(tmp_path / f"{name}.json")

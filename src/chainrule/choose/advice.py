@@ -45,7 +45,7 @@ def advice(
     close = [row for row in done if row["loss"] <= best["loss"] + CLOSE * abs(best["loss"])]
     fastest = max(close, key=lambda row: row["score_per_second"])
     sentences = [
-        _choice(simplest, best, Said(unit, figure)),
+        _choice(simplest, best, _simpler(hopeful, best, order), Said(unit, figure)),
         *_lucky(done[0], best),
         *_quick(fastest, simplest, Said(unit, figure)),
         *(more_labels([simplest, *done], curves, data, amount, unit) if figure else []),
@@ -132,10 +132,31 @@ def _lucky(first: Row, best: Row) -> list[str]:
     return [] if first is best else [told]
 
 
-def _choice(simplest: Row, best: Row, said: Said) -> str:
+def _simpler(rows: Sequence[Row], best: Row, order: Sequence[str]) -> list[Row]:
+    """Those simpler than the best."""
+    place = _place(order, best["name"])
+    return [row for row in rows if row is not best and _place(order, row["name"]) < place]
+
+
+def _winner(best: Row, simpler: Sequence[Row], said: Said) -> str:
+    """Why the best one is to be taken: what the validation part says, which the test part need not confirm."""
+    ahead = all(best["bits"] <= row["bits"] for row in simpler)
+    told = f"with {said.of(best)} it is the best"
+    if not ahead:
+        told = f"it is the best on the validation part ({said.of(best)} on the test part)"
+    unsure = next((row for row in simpler if (row["chosen_behind"] or {}).get("real") is False), None)
+    if unsure is None:
+        return f"Take {best['title']}: {told}, and the simpler ones are not behind by chance."
+    gap = 100 * abs(unsure["loss"] / best["loss"] - 1)
+    return (
+        f"Take {best['title']}: {told}. {unsure['title']} is simpler and {gap:.1f} % worse on the validation part, "
+        "which may be chance."
+    )
+
+
+def _choice(simplest: Row, best: Row, simpler: Sequence[Row], said: Said) -> str:
     if simplest is best:
-        why = f"with {said.of(best)} it is the best, and the simpler ones are not behind by chance"
-        return f"Take {best['title']}: {why}."
+        return _winner(best, simpler, said)
     gap = abs(simplest["loss"] / best["loss"] - 1)
     return (
         f"Take {simplest['title']}: {best['title']} is the best on the validation part ({said.of(best)} on the test "

@@ -111,7 +111,7 @@ def tested(bundle: Bundle, part: Part) -> Tested:
     facts = {
         "bits": cost(task, figures[task.figure]),
         "figures": figures,
-        "intervals": {name: list(ends(one)) for name, one in drawn.items() if len(one)},
+        "intervals": {name: list(ends(one)) for name, one in drawn.items() if len(one) and name in figures},
         "details": found.details(),
         "score_per_second": part.examples / max(seconds, 1e-9),
         "perplexity": None,

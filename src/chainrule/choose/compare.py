@@ -28,7 +28,7 @@ from chainrule.data.sources import Given
 from chainrule.errors import BundleError, ConfigError, DataError
 from chainrule.store.files import new_file, write_text
 from chainrule.tasks.base import task as task_class
-from chainrule.train.guess import guessed_task, paired, sourced
+from chainrule.train.guess import guessed_task, paired, several, sourced
 from chainrule.train.schedule import duration
 from chainrule.use.evaluate_texts import lines
 
@@ -107,6 +107,7 @@ def compare(
     What was stopped continues with `resume`; with `force` an earlier comparison in `out` is replaced.
     """
     began, folder, given = time.monotonic(), _folder(out), from_python(_side_by_side(data))
+    task = several(task, bool(options.pop("multi_label", False)))
     task = task or guessed_task(options, data if isinstance(data, Mapping) else given)
     options = sourced(paired(options, data))
     models = _models(models, budget, task)

@@ -37,6 +37,13 @@ Target = Annotated[
     str | None,
     typer.Option("--target", metavar="FILE", help="What is written: a file, or a column of the data."),
 ]
+MultiLabel = Annotated[
+    bool,
+    typer.Option(
+        "--multi-label",
+        help="An example may have several labels, or none: a cell such as a,b (--separator), or a list.",
+    ),
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there already.")]
 
 
@@ -70,3 +77,13 @@ def named(source: str) -> str:
     if source == "-" and sys.stdin is None:
         raise DataError("Standard input is closed, and data were to be read from it. Name a file instead.")
     return source
+
+
+def check_out(out: Path | None, kinds: Sequence[str], force: bool) -> None:
+    """Refuse a file that cannot be written as what its name says, before the work."""
+    if out is None:
+        return
+    if out.suffix.lower() not in kinds:
+        raise ConfigError(f"--out {out}: the name must end in {', '.join(kinds)}.")
+    if out.exists() and not force:
+        raise ConfigError(f"{out} exists already. Add --force to replace it.")

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from chainrule.cli.arguments import Source, Target, Test, Valid, check_named
+from chainrule.cli.arguments import MultiLabel, Source, Target, Test, Valid, check_named
 from chainrule.cli.live import watching
 from chainrule.cli.output import Json, Printer, Quiet, Verbose, number, seconds, size, table
-from chainrule.cli.parallel import HeldOutConfig, parallel
-from chainrule.cli.settings import Groups, of_codec, of_data, of_roles, understood
+from chainrule.cli.parallel import HeldOutConfig, Named, parallel
+from chainrule.cli.settings import Groups, of_codec, of_data, of_roles, of_task, understood
 from chainrule.cli.verb import Verb, typed
 from chainrule.config import LARGEST_SEED, parted, settings
 
@@ -31,6 +31,9 @@ Out = Annotated[
 Models = Annotated[
     str | None,
     typer.Option("--models", metavar="NAMES", help="Only these, such as 5-gram,lstm,mix; all if not given."),
+]
+Budget = Annotated[
+    str, typer.Option("--budget", metavar="TIME", help="How long it may take, such as 90s, 10m or 1h.")
 ]
 Codecs = Annotated[
     str | None,
@@ -60,25 +63,25 @@ class CompareVerb(Verb):
 
     def groups(self, asked: Mapping[str, str]) -> Groups:
         sides = bool(asked.get("source") or asked.get("target"))
-        asked = {**asked, "task": TRANSLATE} if sides and not asked.get("task") else asked
+        labels = "multi-label" if asked.get("multi_label") else "classify" if asked.get("label") else None
+        task = asked.get("task") or (TRANSLATE if sides else labels)
         names = _listed(asked.get("codec"))
         codecs = [of_codec(name) for name in names] or [of_codec(None)]
-        roles = [of_roles("lstm", asked["task"])] if asked.get("task") else []
-        roles += [{"Parallel files": settings(HeldOutConfig)}] if asked.get("task") == TRANSLATE else []
-        return {title: group for one in [*roles, *codecs, of_data()] for title, group in one.items()}
+        own = [of_task(task), of_roles("lstm", task)] if task else []
+        own += [{"Parallel files": settings(HeldOutConfig)}] if task == TRANSLATE else []
+        return {title: group for one in [*own, *codecs, of_data()] for title, group in one.items()}
 
 
 def compare(
     context: typer.Context,
     data: Columns = None,
     out: Out = Path("comparison"),
-    budget: Annotated[
-        str, typer.Option("--budget", metavar="TIME", help="How long it may take, such as 90s, 10m or 1h.")
-    ] = "10m",
+    budget: Budget = "10m",
     task: Task = None,
     label: Label = None,
     source: Source = None,
     target: Target = None,
+    multi_label: MultiLabel = False,
     models: Models = None,
     codec: Codecs = None,
     valid: Valid = None,
@@ -94,8 +97,8 @@ def compare(
 
     Trains n-grams, feed-forward and recurrent networks, a Transformer and mixes of them within one time
     budget, evaluates all of them on the same test data, and recommends one. With --label, readers of labelled
-    texts: majority, n-grams, a bag of n-grams, convolutions, LSTM, BERT. With --source and --target, files or columns,
-    those that translate: copy, IBM model 1, seq2seq without and with attention, a Transformer. Writes an HTML report.
+    texts: n-grams, bag of n-grams, CNN, LSTM, frozen language model, ELMo, BERT, a mix. With --source and --target,
+    files or columns, those that translate: copy, IBM 1, seq2seq, attention, a Transformer. Writes an HTML report.
     """
     from chainrule.choose.compare import compare as run
 
@@ -104,16 +107,31 @@ def compare(
     check_named(valid, test)
     files = parallel(data or [], source, target, held, "compare")
     output = Printer(json, quiet, verbose)
-    wanted = [_rung(one, output) for one in _listed(models)]
-    codecs = [understood("codec", one, output) for one in _listed(codec)]
     given: dict[str, Any] = {"out": out, "budget": budget, "valid": valid, "test": test, "seed": seed}
-    given |= {"task": task and understood("task", task, output), "models": wanted, "codec": codecs}
     given |= {"label": label} if label else {}
+    given |= {"models": [_rung(one, output) for one in _listed(models)]}
+    given |= {"codec": [understood("codec", one, output) for one in _listed(codec)]}
     given |= files.settings | files.parts
+    given |= {"task": given.get("task") or _task(task, multi_label, {**given, **options}, files.data, output)}
     given |= {"command": shlex.join(["chainrule", *sys.argv[1:]]), "resume": resume, "force": force}
     with watching(quiet) as board:
         found = run(files.data, watch=board.see, **given, **options)
     output.result(found.results, told(found))
+
+
+def _task(
+    named: str | None, multi_label: bool, options: Mapping[str, Any], data: Named, output: Printer
+) -> str | None:
+    """The task that was named, or the one that the columns are for, which is said."""
+    from chainrule.train.guess import guessed_task, several
+    from chainrule.train.guess import told as why
+
+    task = several(named and understood("task", named, output), multi_label)
+    if task is None:
+        task = guessed_task(options, None if data == "-" else data)
+        if task:
+            output.note(why(task))
+    return task
 
 
 def _rung(name: str, output: Printer) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from chainrule.cli.arguments import Source, Target, named, pairs, sources
+from chainrule.cli.arguments import Force, Source, Target, check_out, named, pairs, sources
 from chainrule.cli.output import Json, Printer, Quiet, Verbose, number, table, tabled
 from chainrule.cli.saved import Int8, loaded
 from chainrule.cli.settings import Groups, of_data
@@ -46,6 +46,12 @@ Against = Annotated[
         help="Another model on the same data, or texts of another system: is one better?",
     ),
 ]
+Picture = Annotated[
+    Path | None,
+    typer.Option(
+        "--out", "-o", metavar="FILE", help="Draw confusion and calibration of a classifier: .svg, .html."
+    ),
+]
 Hypotheses = Annotated[
     list[str] | None,
     typer.Option(
@@ -68,9 +74,16 @@ class EvaluateVerb(Verb):
     """Its settings are those of reading data, and of figures of texts."""
 
     def groups(self, asked: Mapping[str, str]) -> Groups:
+        from chainrule.decode.config import GenerationConfig
         from chainrule.judge.meteor import MeteorConfig
+        from chainrule.use.translate import WriteConfig
 
-        return {**of_data(), "Texts": settings(MeteorConfig)}
+        writing = [*settings(GenerationConfig), *settings(WriteConfig)]
+        return {
+            **of_data(),
+            "Texts": settings(MeteorConfig),
+            "Generation, of a model that translates": writing,
+        }
 
 
 def evaluate(
@@ -84,6 +97,8 @@ def evaluate(
     hypotheses: Hypotheses = None,
     references: References = None,
     against: Against = None,
+    out: Picture = None,
+    force: Force = False,
     int8: Int8 = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -97,6 +112,7 @@ def evaluate(
     the difference to another model, or to other texts, and whether it is significant.
     """
     output, reading = Printer(json, quiet, verbose), typed(context) | ({} if pair is None else {"pair": pair})
+    check_out(out, (".svg", ".html"), force)
     names = [str(one) for one in (model, against) if one is not None]
     found: Evaluation | PairedEvaluation
     if hypotheses or references:
@@ -106,7 +122,18 @@ def evaluate(
         raise ConfigError("Give a MODEL and DATA, or --hypotheses and --references.")
     else:
         found = _model([loaded(Path(one), int8) for one in names], data or [], label, source, target, reading)
+    _drawn(found, out)
     _told(found, names, output)
+
+
+def _drawn(found: Evaluation | PairedEvaluation, out: Path | None) -> None:
+    """Write the picture that was wanted, of the first of two models."""
+    from chainrule.store.files import write_text
+    from chainrule.use.against import PairedEvaluation
+
+    if out is not None:
+        one = found.first if isinstance(found, PairedEvaluation) else found
+        write_text(out, one.plot().written(out.suffix.lower()))
 
 
 def _told(found: Evaluation | PairedEvaluation, names: list[str], output: Printer) -> None:
@@ -159,8 +186,8 @@ def _translations(
     columns = {"source": source, "target": target} if data else {}
     given, (first, *others) = pairs(data, source, target), bundles
     if others:
-        return evaluate_translations_against(first, others[0], given, columns, **options)
-    return evaluate_translations(first, given, columns, **options)
+        return evaluate_translations_against(first, others[0], given, **columns, **options)
+    return evaluate_translations(first, given, **columns, **options)
 
 
 def _named(data: list[str]) -> list[str]:

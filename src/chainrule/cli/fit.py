@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from chainrule.cli.arguments import Codec, Force, Out, Source, Target, Test, Valid, check_named
+from chainrule.cli.arguments import Codec, Force, MultiLabel, Out, Source, Target, Test, Valid, check_named
 from chainrule.cli.fitted import summary, values
 from chainrule.cli.output import Json, Printer, Quiet, Verbose
 from chainrule.cli.parallel import HeldOutConfig, Named, parallel
@@ -69,13 +69,6 @@ Label = Annotated[
         "--label", metavar="COLUMN", help="The column of labels or numbers: what is to be predicted."
     ),
 ]
-MultiLabel = Annotated[
-    bool,
-    typer.Option(
-        "--multi-label",
-        help="An example may have several labels, or none: a cell such as a,b (--separator), or a list.",
-    ),
-]
 Old = Annotated[
     str | None,
     typer.Option(
@@ -101,7 +94,7 @@ OWN = (
     "init_from",
     "old",
 )  # options that may stand in a TOML file too
-TRANSLATE = "translate"
+TRANSLATE, SIDES = "translate", {"source", "target"}
 LEAVING = 0.6  # seconds to start Python and to leave it
 
 
@@ -123,7 +116,7 @@ def _groups(told: Mapping[str, str]) -> Groups:
     from chainrule.train.fit import usual_model
 
     if "init_from" not in told:
-        task = _task(told)
+        task = _task(told) or (TRANSLATE if SIDES & told.keys() else None)  # one side alone is refused later
         groups = of_fit(told.get("model") or usual_model(task, _framed(told)), task, told.get("codec"))
         groups |= of_sources(told.get("source", ""))
         return groups | ({"Parallel files": settings(HeldOutConfig)} if task == TRANSLATE else {})
@@ -227,9 +220,8 @@ def _settled(
 
 def _with_task(given: dict[str, Any], output: Printer, train: list[str]) -> dict[str, Any]:
     """With the task that was guessed, which is said, and the usual family for it."""
-    from chainrule.tasks.base import task as task_class
     from chainrule.train.fit import usual_model
-    from chainrule.train.guess import forecast, framed
+    from chainrule.train.guess import forecast, framed, told
 
     source = [Path(one) for one in train]
     task, frames = _task(given, None if "-" in train else source), framed(given, source, given.get("codec"))
@@ -237,9 +229,7 @@ def _with_task(given: dict[str, Any], output: Printer, train: list[str]) -> dict
         task = forecast(source, given, given.get("codec"))
         output.note(f"task: {task}, because there are frames of numbers and no labels")
     elif task and "task" not in given:
-        kind = "sources" if task_class(task).source else "labels"
-        kind = "numbers" if task_class(task).answers_numbers else kind
-        output.note(f"task: {task}, because there is a column of {kind}")
+        output.note(told(task))
     usual = "" if "model" in given else usual_model(task, frames)
     return {"model": usual, **given} | ({"task": task} if task else {})
 

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from chainrule.cli.arguments import named
+from chainrule.cli.arguments import check_out, named
 from chainrule.cli.output import Json, Printer, Quiet, Verbose, number, table
 from chainrule.cli.saved import Int8, Saved, loaded
 from chainrule.cli.settings import Groups, of_data
 from chainrule.cli.verb import Verb, typed
 from chainrule.config import parted, settings
-from chainrule.errors import ConfigError
 
 if TYPE_CHECKING:
     from chainrule.use.forecast import Forecast, Forecasts, ForecastStep
@@ -60,7 +59,7 @@ def forecast(
     from chainrule.use.forecast import forecast as forecasts
 
     output, options = Printer(json, quiet, verbose), typed(context)
-    _check(out, force)
+    check_out(out, KINDS, force)
     config, reading = parted(options, ForecastConfig)
     found = forecasts(loaded(model, int8), data and named(data), config, reading)
     for note in found.notes:
@@ -70,16 +69,6 @@ def forecast(
         output.note(f"written to {out}")
     if out is None or json:
         output.result(found.to_dict(), _told(found))
-
-
-def _check(out: Path | None, force: bool) -> None:
-    """Mistakes are told before the work."""
-    if out is None:
-        return
-    if out.suffix.lower() not in KINDS:
-        raise ConfigError(f"--out {out}: the name must end in {', '.join(KINDS)}.")
-    if out.exists() and not force:
-        raise ConfigError(f"{out} exists already. Add --force to replace it.")
 
 
 def _write(found: Forecasts, out: Path) -> None:

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from chainrule.use.predict import Prediction
 
 
+Given = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="TEXT", help="Texts; without any, or for -, the lines of stdin."),
+]
 Top = Annotated[
     int | None,
     typer.Option(
@@ -44,9 +48,7 @@ Pair = Annotated[
 def predict(
     context: typer.Context,
     model: Saved,
-    texts: Annotated[
-        list[str] | None, typer.Argument(metavar="TEXT", help="Texts; without any, the lines of stdin.")
-    ] = None,
+    texts: Given = None,
     file: Annotated[
         str | None, typer.Option("--file", "-f", help="Data to predict, of any kind fit reads.")
     ] = None,
@@ -70,6 +72,7 @@ def predict(
     from chainrule.use.predict import predict, predict_each, predict_lines
 
     reading, output = typed(context), Printer(json, quiet, verbose)
+    texts = None if texts == ["-"] else texts
     if texts and (file is not None or reading or id):
         raise ConfigError("Give texts, or --file with what says how to read it, not both.")
     if (question is None) != (passage is None) or (question is not None and (texts or file)):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -72,7 +72,7 @@ def rank(
     bundle = loaded(model, int8)
     given = [] if candidates == ["-"] else candidates or []
     texts = given or _lines()
-    if len(given) == 1 and Path(given[0]).is_file():
+    if len(given) == 1 and os.path.isfile(given[0]):
         output.note(f"{given[0]} is ranked as a text. It is also a file: to rank what is in it, use --file.")
     tell_unknown(bundle, given, output)
     if options:

@@ -98,7 +98,7 @@ def _serve(a: str, b: str, source: str | None, out: Path, port: int, seed: int, 
     same = pairs.subject.pairs - len(pairs.shown)
     output.note(f"Rate at {server.address} ({len(pairs.shown):,} pairs; ratings in {out}). Ctrl-C ends it.")
     if same:
-        output.note(f"{same:,} pairs are the same in both and not shown.")
+        output.note(f"{same:,} {'pair is' if same == 1 else 'pairs are'} the same in both and not shown.")
     try:
         server.serve_forever()
     except KeyboardInterrupt:

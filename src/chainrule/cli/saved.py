@@ -46,9 +46,14 @@ def loaded(model: Path, int8: bool) -> Bundle:
 
 def tell_unknown(bundle: Bundle, texts: Iterable[str], output: Printer) -> None:
     """Name the symbols that are not in the vocabulary: a misspelt one would pass unseen."""
+    name_unknown((name for text in texts for name in bundle.unknown(text)), output)
+
+
+def name_unknown(symbols: Iterable[str], output: Printer) -> None:
+    """Say of each of these symbols once that it is unknown, and of very many how many there are."""
     if output.quiet:
         return
-    names = list(dict.fromkeys(name for text in texts for name in bundle.unknown(text)))
+    names = list(dict.fromkeys(symbols))
     for name in names[:NAMED]:
         output.note(f"{name!r} is unknown to this model")
     if len(names) > NAMED:

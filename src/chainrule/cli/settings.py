@@ -12,6 +12,7 @@ from chainrule.cli.output import Printer
 from chainrule.config import Config, Setting, flag, flattened, merged, read_toml, settings
 from chainrule.errors import ConfigError, suggest
 from chainrule.flags import called_here, check_any, name_of, nested
+from chainrule.store.files import CONFIG
 
 Groups = Mapping[str, Sequence[Setting]]
 COLUMN = Setting(
@@ -36,6 +37,14 @@ def of_fit(model: str, task: str | None = None, codec: str | None = None) -> dic
 def _title(part: str, model: str, config: Any) -> str:
     names = {"model": f"Model {model}", "task": f"Task {getattr(config, 'name', '')}"}
     return names.get(part, part.capitalize())
+
+
+def of_task(name: str) -> Groups:
+    """The settings of a task, whatever model it is for."""
+    from chainrule.tasks.base import task
+
+    named = task_named(name)
+    return {f"Task {named}": settings(task(named))}
 
 
 def of_training() -> Groups:
@@ -103,7 +112,12 @@ def family_named(name: str) -> str:
     order = name.lower().removesuffix("gram").rstrip("-_")
     if order.isdigit() and name.lower().endswith("gram"):
         raise ConfigError(f"There is no model family {name!r}. It is --model ngram --order {order}.")
-    return our_spelling(name, families())
+    found = our_spelling(name, families())
+    if found not in families() and (Path(name) / CONFIG).is_file():
+        raise ConfigError(
+            f"{name} is the folder of a trained model. --model names a family; give --from {name}."
+        )
+    return found
 
 
 def codec_named(name: str) -> str:
@@ -163,8 +177,15 @@ def _owners(wanted: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
         return [name for name, found in flags.items() if found & set(wanted)]
 
     yield "codec", having({name: [codec(name).Config] for name in codecs()})
-    trained = [name for name in families() if family(name).learner]
-    yield "model", having({name: list(settings_of(name).values()) for name in trained})
+    trained = {name: settings_of(name) for name in families() if family(name).learner}
+    answers = {
+        name: task(family(name).task).predicts is None for name in trained
+    }  # those of a task are its own
+    bodies = {
+        name: [one for part, one in own.items() if part != "task" or not answers[name]]
+        for name, own in trained.items()
+    }
+    yield "model", having(bodies)
     yield "task", having({name: [task(name)] for name in tasks()})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +11,7 @@ import typer
 
 from chainrule.cli.arguments import named
 from chainrule.cli.output import Json, Printer, Quiet, Verbose, encoded
-from chainrule.cli.saved import Draft, Int8, Saved, Tree, loaded
+from chainrule.cli.saved import Draft, Int8, Saved, Tree, loaded, name_unknown
 from chainrule.cli.settings import Groups, of_data
 from chainrule.cli.verb import Verb, typed
 from chainrule.config import settings, share
@@ -38,7 +39,8 @@ def translate(
     context: typer.Context,
     model: Saved,
     texts: Annotated[
-        list[str] | None, typer.Argument(metavar="TEXT", help="Sources; without any, the lines of stdin.")
+        list[str] | None,
+        typer.Argument(metavar="TEXT", help="Sources; without any, or with -, the lines of stdin."),
     ] = None,
     file: Annotated[
         str | None, typer.Option("--file", "-f", help="Data to translate, of any kind fit reads.")
@@ -64,18 +66,35 @@ def translate(
     options, output = typed(context), Printer(json, quiet, verbose)
     reading = share(options, ReadConfig)
     writing = {name: value for name, value in options.items() if name not in reading}
+    texts = None if texts == ["-"] else texts
     if texts and (file is not None or reading or id):
         raise ConfigError("Give texts, or --file with what says how to read it, not both.")
     bundle, drafter = loaded(model, int8), None if draft is None else loaded(draft, False)
     if tree:
         return _trees(bundle, texts or (), writing)
     if texts:
+        _tell(bundle, texts, output)
         return _lines(translate(bundle, texts, draft=drafter, **writing), output)
     translator = Translator.of(bundle, writing, draft=drafter)
     if file is None and not reading and id is None:
         named("-")
         return _lines(translate_lines(translator, sys.stdin.buffer), output, waiting=True)
     _lines(translate_each(translator, named(file or "-"), id=id, **reading), output)
+
+
+def _tell(bundle: Bundle, texts: list[str], output: Printer) -> None:
+    """What may surprise: a name of a file that is read as a text, and symbols that the model has never seen."""
+    from chainrule.use.source_inputs import SourceReader
+    from chainrule.use.unknown import unknown_to
+
+    if bundle.task.source is None:
+        return  # refused
+    reader = SourceReader(bundle)
+    if reader.plain and len(texts) == 1 and os.path.isfile(texts[0]):
+        output.note(
+            f"{texts[0]} is translated as a text. It is also a file: to translate what is in it, use --file."
+        )
+    name_unknown((name for codec, text in reader.spelled(texts) for name in unknown_to(codec, text)), output)
 
 
 def _trees(bundle: Bundle, texts: Iterable[str], writing: Mapping[str, Any]) -> None:
@@ -97,4 +116,5 @@ def _plain(one: Translation) -> str:
     if len(one.choices) <= 1:
         return " ".join(one.text.split()) + links
     rows = ((" ".join(way.text.split()), way.log2prob) for way in one.choices)
-    return "\n".join(text if log is None else f"{one.row}\t{log:.4f}\t{text}" for text, log in rows)
+    first, *others = (text if log is None else f"{one.row}\t{log:.4f}\t{text}" for text, log in rows)
+    return "\n".join([first + links, *others])

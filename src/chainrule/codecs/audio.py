@@ -169,8 +169,8 @@ def read_wav(name: str, seconds: float) -> tuple[np.ndarray, int]:
             data = file.readframes(file.getnframes())
     except (wave.Error, EOFError, OSError, ValueError, RuntimeError) as error:
         raise CodecError(
-            f"{name} cannot be read as a recording ({error}). Give a .wav of plain samples (PCM): ffmpeg -i {name} "
-            "other.wav"
+            f"{name} cannot be read as a recording ({error or 'cut off'}). Give a .wav of plain samples (PCM): ffmpeg "
+            f"-i {name} other.wav"
         ) from error
     whole = len(data) // (width * channels) * width * channels
     return _numbers(np.frombuffer(data[:whole], np.uint8), width).reshape(-1, channels).mean(1), rate

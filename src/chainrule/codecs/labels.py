@@ -52,6 +52,8 @@ class Labels(Listing):
     @property
     def notes(self) -> tuple[str, ...]:
         """Which labels there are, in their order."""
+        if self.count == 1:
+            return (f"only one label, {self.labels[0]!r}: whatever a text says, it is the answer",)
         more = f" and {self.count - MANY:,} more" if self.count > MANY else ""
         return (f"{self.count:,} labels: {', '.join(map(repr, self.labels[:MANY]))}{more}",)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -57,6 +58,18 @@ class Vocabulary:
         cut = len(order) < int(wanted.sum())
         return cls(tuple(symbols[chosen[place]] for place in order), cut or not wanted.all())
 
+    def beginning_with(self, stem: bytes) -> list[int]:
+        """Ids of the symbols that begin so, in order."""
+        words, order = self._in_order
+        first, end = bisect_left(words, stem), bisect_left(words, stem + b"\xff")
+        return sorted(FIRST + place for place in order[first:end])
+
+    @cached_property
+    def _in_order(self) -> tuple[list[bytes], list[int]]:
+        """Symbols as in a dictionary, and where each stands in the list."""
+        order = sorted(range(len(self.symbols)), key=self.symbols.__getitem__)
+        return [self.symbols[place] for place in order], order
+
     @property
     def size(self) -> int:
         """How many ids there are, special ones included."""
@@ -99,10 +112,12 @@ class Vocabulary:
                 f"{folder / SYMBOLS} has {len(lines)} symbols where {facts.get('symbols')} were written. "
                 "The file is damaged: save the model again."
             )
-        return cls(
-            tuple(unescape(line) if b"\\" in line else line for line in lines),
-            bool(facts.get("unknown_seen")),
-        )
+        symbols = tuple(unescape(line) if b"\\" in line else line for line in lines)
+        if len(set(symbols)) != len(symbols):  # two ids would share a name, and their probabilities, too
+            raise CodecError(
+                f"{folder / SYMBOLS} has a symbol twice. The file is damaged: save the model again."
+            )
+        return cls(symbols, bool(facts.get("unknown_seen")))
 
 
 class Listing(Codec):

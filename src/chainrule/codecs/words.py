@@ -96,6 +96,6 @@ class Words(Listed):
         if not words or text[-1:].isspace() or joiner.JOINER in words[-1]:
             return None
         stem, mark = words[-1].encode(), joiner.JOINER.encode()
-        symbols = enumerate(self.vocabulary.symbols, FIRST)
-        longer = (id for id, word in symbols if word.startswith(stem) and word != stem and mark not in word)
+        known = ((id, self.vocabulary.symbols[id - FIRST]) for id in self.vocabulary.beginning_with(stem))
+        longer = (id for id, word in known if word != stem and mark not in word)
         return HalfTyped(words[-1], tuple(longer))

@@ -78,7 +78,7 @@ def _resolved(cell: str, folders: Sequence[Path]) -> str:
     if not cell or cell.startswith(INLINE) or UNIT in cell:
         return cell
     places = [folder / cell for folder in (*folders, Path())]
-    return os.path.abspath(next((one for one in places if one.exists()), places[0]))
+    return os.path.abspath(next((one for one in places if os.path.exists(one)), places[0]))
 
 
 def _frames(cell: str, folders: Sequence[Path]) -> str:

@@ -361,9 +361,11 @@ def _tagged(given: Data, asked: Request) -> SeveralColumns:
     if isinstance(given, Mapping):
         raise DataError("Words and tags stand in one file: give a table with both, CoNLL columns or CoNLL-U.")
     named = {role.name: role.column if role.name == ID else asked.column(role) for role in asked.roles}
-    source = tagged(given, asked.reading, named)
+    member = _table(tagged(given, asked.reading, named), asked)
+    column = member.columns[0] or TEXT  # of the table on disk, of which nobody needs to be told
+    source = replace(member.source, config=replace(member.source.config, column=column))
     empty = tuple(role.name for role in asked.roles if role.empty)
-    return SeveralColumns((_table(source, asked),), empty)
+    return SeveralColumns((replace(member, source=source),), empty)
 
 
 def _parallel(given: Mapping[str, Given], asked: Request) -> tuple[Member, ...]:

@@ -55,6 +55,7 @@ LAYOUTS = (  # those that have a label are looked for first
     Layout("RTE or WNLI", "sentence1", "sentence2", "label"),
     Layout("SST-2", "sentence", None, "label"),
 )
+NUMBERS = next(one for one in LAYOUTS if one.task == "STS-B")  # whose labels are numbers
 COLA = Layout("CoLA", "3", None, "1")  # has no first line of names: its columns are numbers
 COLUMNS = 4  # of CoLA
 
@@ -150,6 +151,13 @@ def recognised(name: str, header: list[str]) -> Layout:
     raise DataError(
         f"{name} is no file of GLUE or SNLI: its first line is {' | '.join(header)[:80]!r}. {EXPECTED}"
     )
+
+
+def has_numbers(path: Path, encoding: str | None = None) -> bool:
+    """Whether the labels of a file are numbers, as those of STS-B are, however few they may be."""
+    lines = text_lines(utf8(chunks(path, str(path)), str(path), encoding))
+    first = next(lines, "").strip("\r\n")
+    return not first.startswith("{") and recognised(str(path), first.split("\t")) is NUMBERS
 
 
 def as_table(source: Source, items: Sequence[str | os.PathLike[str]]) -> Source:

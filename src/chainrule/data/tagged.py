@@ -59,7 +59,11 @@ def tagged(given: Given, config: Any, columns: dict[str, str | None]) -> Source:
     reading = Reading(source, columns)  # counts from the beginning
     lines = (_line(one, columns) for one in _checked(reading(), iob1, LABEL in columns))
     spool = Spool(source.name, lines, ".jsonl")
-    notes = (*source.remarks, *reading.remarks.notes, *((IOB1,) if iob1 else ()))
+    notes = (
+        *(source.notes if source.table else source.remarks),
+        *reading.remarks.notes,
+        *((IOB1,) if iob1 else ()),
+    )
     plain = replace(source.config, format=None, where=())
     return Source(source.name, (spool.path,), plain, (), None, (spool,), notes, (Stamp.of(spool.path),))
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from chainrule.draw.markup import Html
 from chainrule.errors import ConfigError
+from chainrule.store.files import write_text
 
 PAGE = (
     '<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title><body>{body}</body></html>\n'
@@ -37,5 +38,5 @@ class Picture:
         return PAGE.format(title=escape(self.title), body=self.markup)
 
     def save(self, path: str | Path) -> None:
-        """Write a file that any browser opens, without a network."""
-        Path(path).write_text(self.written(Path(path).suffix.lower()), encoding="utf-8")
+        """Write a file that any browser opens, without a network: all of it or nothing."""
+        write_text(path, self.written(Path(path).suffix.lower()))

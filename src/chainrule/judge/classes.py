@@ -14,13 +14,22 @@ from chainrule.judge.judged import Judged, Share, Table
 BINS = 10  # of the reliability diagram
 LEAST = 1e-15  # a probability below this is taken as this, as scikit-learn does
 MANY = 20  # labels from which on no confusion matrix is shown
+MOST = 1000  # labels from which on scripts are told no confusion matrix either
+UNSEEN = "(not in training)"
 
 
 @dataclass(frozen=True)
 class Classified(Judged):
     """Probabilities of labels and what was right: everything one can say about a classifier."""
 
-    sure: ClassVar[tuple[str, ...]] = ("accuracy", "macro_f1", "log_loss", "matthews", "f1")
+    sure: ClassVar[tuple[str, ...]] = (
+        "accuracy",
+        "macro_f1",
+        "log_loss",
+        "calibration_error",
+        "matthews",
+        "f1",
+    )
 
     probabilities: np.ndarray  # (N, labels)
     answers: np.ndarray  # (N,) from 0 on; -1: a label that was never seen in training
@@ -67,32 +76,47 @@ class Classified(Judged):
         return np.bincount(cells, minlength=size * size).reshape(size, size)
 
     @property
+    def strays(self) -> np.ndarray:
+        """(labels,) what examples were called whose own label was never seen: all of that is wrong."""
+        return self._counted(self.predicted[self.answers < 0])
+
+    @cached_property
+    def counts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(labels,) each: how often it was right, was predicted, and should have been."""
+        right = self.predicted[self.predicted == self.answers]
+        return tuple(map(self._counted, (right, self.predicted, self.answers[self.answers >= 0])))  # type: ignore[return-value]
+
+    def _counted(self, labels: np.ndarray) -> np.ndarray:
+        return np.bincount(labels, minlength=len(self.labels))
+
+    @cached_property
+    def rates(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(labels,) each: precision, recall and F1."""
+        right, called, support = self.counts
+        return _ratio(right, called), _ratio(right, support), _ratio(2 * right, called + support)
+
+    @property
     def per_class(self) -> list[dict[str, Any]]:
         """Precision, recall, F1 and number of examples of every label."""
-        right = np.diag(self.confusion)
-        called, support = self.confusion.sum(0), self.confusion.sum(1)
-        precision, recall = _ratio(right, called), _ratio(right, support)
-        f1 = _ratio(2 * precision * recall, precision + recall)
+        cells = zip(self.labels, *(one.tolist() for one in (*self.rates, self.counts[2])), strict=True)
         return [
-            {"label": label, "precision": float(p), "recall": float(r), "f1": float(f), "support": int(n)}
-            for label, p, r, f, n in zip(self.labels, precision, recall, f1, support, strict=True)
+            dict(zip(("label", "precision", "recall", "f1", "support"), row, strict=True)) for row in cells
         ]
 
     @property
     def macro_f1(self) -> float:
-        """The mean F1 of the labels that occur or were predicted, as scikit-learn counts it; 0 where all are unseen."""
-        present = (self.confusion.sum(0) + self.confusion.sum(1)) > 0
-        found = [one["f1"] for one, there in zip(self.per_class, present, strict=True) if there]
-        return float(np.mean(found)) if found else (0.0 if self.examples else float("nan"))
+        """The mean F1 of the labels that occur or were predicted, as scikit-learn counts; unseen ones are one more."""
+        _, called, support = self.counts
+        found = self.rates[2][called + support > 0]
+        return float(found.sum() / (len(found) + bool(self.unseen))) if self.examples else float("nan")
 
     @property
     def matthews(self) -> float:
-        """Matthews' correlation coefficient, for any number of labels."""
-        table = self.confusion.astype(np.float64)
-        total, right = table.sum(), np.trace(table)
-        called, support = table.sum(0), table.sum(1)
-        spread = (total**2 - (called**2).sum()) * (total**2 - (support**2).sum())
-        return float((right * total - called @ support) / np.sqrt(spread)) if spread > 0 else 0.0
+        """Matthews' correlation coefficient, for any number of labels; all unseen ones are one more."""
+        right, called, support = (one.astype(np.float64) for one in self.counts)
+        total = float(self.examples)
+        spread = (total**2 - called @ called) * (total**2 - support @ support - float(self.unseen) ** 2)
+        return float((right.sum() * total - called @ support) / np.sqrt(spread)) if spread > 0 else 0.0
 
     @property
     def reliability(self) -> list[dict[str, float]]:
@@ -124,7 +148,7 @@ class Classified(Judged):
             "log_loss": self.log_loss,
             "calibration_error": self.calibration_error,
             "matthews": self.matthews,
-        } | ({"f1": self.per_class[-1]["f1"]} if self.positive is not None else {})
+        } | ({"f1": float(self.rates[2][-1])} if self.positive is not None else {})
 
     @property
     def positive(self) -> str | None:
@@ -137,7 +161,8 @@ class Classified(Judged):
             "labels": list(self.labels),
             "positive": self.positive,
             "per_class": self.per_class,
-            "confusion": self.confusion.tolist(),
+            "confusion": self.confusion.tolist() if len(self.labels) <= MOST else [],
+            "unseen_confusion": self.strays.tolist(),
             "reliability": self.reliability,
         }
 
@@ -149,12 +174,14 @@ class Classified(Judged):
         found = [Table(["label", "precision", "recall", "f1", "examples"], classes)]
         if len(self.labels) <= MANY:
             rows = [[label, *row] for label, row in zip(self.labels, self.confusion.tolist(), strict=True)]
+            rows += [[UNSEEN, *self.strays.tolist()]] if self.unseen else []
             found.append(Table(["", *self.labels], rows, "right label (row), predicted label (column)"))
         return found
 
     @property
     def notes(self) -> tuple[str, ...]:
-        told = f"{self.unseen:,} examples have a label that was not seen in training: they count as wrong"
+        who = "1 example has" if self.unseen == 1 else f"{self.unseen:,} examples have"
+        told = f"{who} a label that was not seen in training, which counts as wrong"
         return (*((told,) if self.unseen else ()), *self.remarks)
 
 

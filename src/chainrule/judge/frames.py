@@ -18,7 +18,7 @@ class NextFrames(Judged):
     They are those of numbers that were known in the frame before, too: the first frame comes from nowhere.
     """
 
-    sure: ClassVar[tuple[str, ...]] = ("nats_per_frame", "rmse", "mae")
+    sure: ClassVar[tuple[str, ...]] = ("nats_per_frame", "rmse", "mae", "naive_rmse")
 
     nats: np.ndarray  # (N,) -log p of all frames, in standardised numbers
     frames: np.ndarray  # (N,) how many there are

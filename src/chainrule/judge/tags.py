@@ -38,7 +38,16 @@ class Answers:
 class Tagged(Judged):
     """What was counted in every sentence."""
 
-    sure: ClassVar[tuple[str, ...]] = ("f1", "accuracy", "precision", "recall", "unknown_accuracy")
+    sure: ClassVar[tuple[str, ...]] = (
+        "f1",
+        "accuracy",
+        "precision",
+        "recall",
+        "macro_f1",
+        "log_loss",
+        "known_accuracy",
+        "unknown_accuracy",
+    )
 
     words: np.ndarray  # (N, 2, 2) of known and of unknown words: right ones, all of them
     nats: np.ndarray  # (N,) -log p of the right tags
@@ -79,7 +88,7 @@ class Tagged(Judged):
             "macro_f1": self.macro_f1,
             "log_loss": float(self.nats.sum() / every) if every else float("nan"),
         }
-        if counted[1, 1]:
+        if counted[:, 1].all():  # of one kind alone, it is the accuracy
             known, unknown = (one[0] / max(1, one[1]) for one in counted.tolist())
             figures |= {"known_accuracy": known, "unknown_accuracy": unknown}
         return figures

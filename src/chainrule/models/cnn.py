@@ -12,15 +12,15 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from chainrule.config import option
-from chainrule.errors import ModelError
+from chainrule.errors import ConfigError, ModelError
 from chainrule.models.base import CostForecast, FrameConfig, ModelConfig
 from chainrule.models.neural import PROCESS, STARTING, Neural, training_speed
 from chainrule.models.registry import register
 from chainrule.models.sizing import EPOCHS, MOST, Workload
 from chainrule.models.state import State, Unremembered
 from chainrule.nn import tap
-from chainrule.nn.characters import CharacterNgrams, SpelledEmbedding
-from chainrule.nn.dropout import drop, embed
+from chainrule.nn.characters import CharacterCNN, CharacterNgrams, SpelledEmbedding
+from chainrule.nn.dropout import WordDropout, drop, embed
 from chainrule.nn.frames import FrameProjection, vectors_of
 from chainrule.nn.product import product
 from chainrule.symbols import PAD, UNK
@@ -45,6 +45,18 @@ class CnnConfig(FrameConfig):
         low=0,
         high=100_000_000,
     )
+    letters: str = option(
+        "none",
+        "read words by their letters, unknown ones, too: a character CNN, whose vector is added to a word's embedding",
+        choices=("none", "cnn"),
+    )
+    word_dropout: float = option(
+        0.0,
+        "with --letters: a word seen n times in training becomes UNK with chance a / (a + n), for this a, so that "
+        "letters are learnt to be enough",
+        low=0.0,
+        high=1e6,
+    )
     embedding_dropout: float = option(
         0.0, "embedding dropout: share of symbols dropped while training", low=0.0, high=0.99
     )
@@ -56,7 +68,13 @@ class CnnConfig(FrameConfig):
 
     @property
     def letters_read(self) -> int:
-        return LONGEST if self.subwords and not self.features else 0
+        spelled = self.subwords or self.letters != "none"
+        return LONGEST if spelled and not self.features else 0
+
+    @property
+    def spread(self) -> float:
+        """How far embeddings of words are from 0 at the beginning; less beside letters, which shall not be drowned."""
+        return 0.1 if self.letters != "none" else 0.25
 
 
 @register("cnn")
@@ -73,10 +91,11 @@ class Cnn(Neural):
         super().__init__(config)
         self.width = config.filters * len(config.widths)
         self.embedding = nn.Embedding(config.vocab_size, config.embedding)
-        nn.init.uniform_(self.embedding.weight, -0.25, 0.25)
+        nn.init.uniform_(self.embedding.weight, -config.spread, config.spread)
         nn.init.zeros_(self.embedding.weight[UNK].detach())  # it may never be trained: it shall say nothing
-        reader = CharacterNgrams(config.embedding, config.subwords) if config.letters_read else None
-        self.spelled = reader and SpelledEmbedding(reader, config.vocab_size, config.letters_read)
+        length = config.letters_read
+        self.spelled = SpelledEmbedding(_reader(config), config.vocab_size, length) if length else None
+        self.rare = WordDropout(config.vocab_size, config.word_dropout) if config.letters != "none" else None
         count, features = config.vocab_size, config.features
         self.frames = FrameProjection(count, features, config.embedding) if features else None
         inputs = [config.embedding, *[self.width] * (config.layers - 1)]
@@ -106,7 +125,7 @@ class Cnn(Neural):
         if self.frames is not None:
             return vectors_of(tokens, table, self.frames, dropout, self.training)
         known = torch.where(tokens < self.config.vocab_size, tokens, UNK)
-        vectors = embed(known, table, dropout, self.training)
+        vectors = embed(known if self.rare is None else self.rare(known), table, dropout, self.training)
         return vectors if self.spelled is None else vectors + self.spelled(tokens)
 
     @classmethod
@@ -122,6 +141,15 @@ class Cnn(Neural):
         weights = config.embedding * config.filters * sum(config.widths)
         taken = seconds or STARTING + 6.0 * weights * min(EPOCHS * symbols, MOST) / training_speed(False)
         return {cls.family: CostForecast(PROCESS + 16 * vocab_size * config.embedding + 4 * symbols, taken)}
+
+
+def _reader(config: CnnConfig) -> CharacterCNN | CharacterNgrams:
+    """Of letters."""
+    if config.letters == "none":
+        return CharacterNgrams(config.embedding, config.subwords)
+    if config.subwords:
+        raise ConfigError("Words are read by --letters or by --subwords, not by both. Leave one of them out.")
+    return CharacterCNN(config.embedding)
 
 
 class Filters(nn.Module):

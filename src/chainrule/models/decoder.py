@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import ClassVar, final
 
 import torch
@@ -19,7 +20,7 @@ from chainrule.models.sizing import transformer
 from chainrule.models.state import State
 from chainrule.nn import position, tap
 from chainrule.nn.attention import ACTIVATIONS, Block, BlockStack, DirectAttention, causal_mask
-from chainrule.nn.kv_cache import GROWTH, Cache, KVCache, RaggedCache, SourceCache
+from chainrule.nn.kv_cache import GROWTH, Cache, KVCache, PackedCache, RaggedCache, SourceCache
 from chainrule.symbols import PAD
 
 DEVIATION = 0.02  # of weights at the beginning
@@ -121,7 +122,7 @@ class DecoderConfig(TransformerConfig):
 class DecoderState(State):
     """Keys and values of every layer, how far each row has come, and those of a source, if there is one."""
 
-    caches: tuple[Cache | RaggedCache, ...]  # (B, H, L, d) each
+    caches: tuple[Cache | RaggedCache | PackedCache, ...]  # (B, H, L, d) each
     length: Tensor  # (B,) symbols read
     real: Tensor  # (B, L) False where a column is padding
     source: SourceCache | None = None
@@ -131,16 +132,15 @@ class DecoderState(State):
         first = int(self.real.any(0).long().argmax()) if self.real.shape[1] else 0
         if first < GROWTH:
             return self
-        caches = tuple(cache.map(lambda one: one[:, :, first:]) for cache in self.caches)
+        kept = (cache for cache in self.caches if isinstance(cache, Cache))  # others have no padding
+        caches = tuple(cache.map(lambda one: one[:, :, first:]) for cache in kept)
         return replace(self, caches=caches, real=self.real[:, first:])
 
     def cropped(self, before: State, tokens: Tensor) -> DecoderState:
         assert isinstance(before, DecoderState)
         before = before.trimmed()
         real = torch.cat([before.real, tokens != PAD], 1)  # (B, L)
-        caches = tuple(
-            cache.crop(real.shape[1]) for cache in self.caches if not isinstance(cache, RaggedCache)
-        )
+        caches = tuple(cache.crop(real.shape[1]) for cache in self.caches if isinstance(cache, Cache))
         return replace(self, caches=caches, length=before.length + (tokens != PAD).sum(1), real=real)
 
     def beside(self, others: Sequence[State]) -> State:
@@ -154,9 +154,17 @@ class DecoderState(State):
 
     def rows(self) -> list[list[KVCache]]:
         """For every layer the cache of each row."""
-        return [
-            list(cache.rows) if isinstance(cache, RaggedCache) else cache.split() for cache in self.caches
-        ]
+        return [cache.split() if isinstance(cache, Cache) else list(cache.rows) for cache in self.caches]
+
+    def packed(self, others: Sequence[State], lengths: Sequence[int]) -> State | None:
+        states = [one for one in (self, *others) if isinstance(one, DecoderState)]
+        if any(one.source is not None or not bool(one.real.all()) for one in states):
+            return None
+        rows = zip(*(one.rows() for one in states), strict=True)
+        caches = tuple(PackedCache(tuple(row for [row] in layer), tuple(lengths)) for layer in rows)
+        each = zip(states, lengths, strict=True)
+        length = torch.cat([one.length + torch.arange(new, device=one.length.device) for one, new in each])
+        return PackedDecoderState(caches, length, self.real.new_ones(len(length), 0))
 
 
 @dataclass(frozen=True)
@@ -164,6 +172,20 @@ class RaggedDecoderState(DecoderState):
     """Rows that keep a cache each: nothing is copied when one joins or leaves."""
 
     stacked: ClassVar[bool] = False
+
+
+@dataclass(frozen=True)
+class PackedDecoderState(DecoderState):
+    """Rows that read several symbols at once: every symbol is a row, and `length` says how many stand before it."""
+
+    def unpacked(self) -> list[State]:
+        caches = [cache for cache in self.caches if isinstance(cache, PackedCache)]
+        ends = [end - 1 for end in accumulate(caches[0].lengths)]
+        found: list[State] = []
+        for place, end in enumerate(ends):
+            own = tuple(cache.rows[place] for cache in caches)
+            found.append(DecoderState(own, self.length[[end]], self.real.new_ones(1, own[0].length)))
+        return found
 
 
 class CausalTransformer(NeuralLanguageModel):
@@ -201,7 +223,7 @@ class CausalTransformer(NeuralLanguageModel):
         cached, new = state.caches[0].length, tokens.shape[1]
         real = torch.cat([state.real, given], 1)  # (B, L)
         positions = torch.arange(new, device=tokens.device)[None]  # (1, T)
-        if cached:
+        if cached or bool(state.length.any()):
             positions = state.length[:, None] + positions  # (B, T)
         mask = causal_mask(None if whole else real, cached, new)
         if self.config.positions == "rotary":

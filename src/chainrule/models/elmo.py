@@ -91,9 +91,7 @@ class Elmo(Neural, LanguageModel):
         self.width = 2 * config.size
         self.dropout = Dropout(config.dropout)
         bf16 = bool(config.bf16)
-        reader = CharacterCNN(
-            config.size, letter=config.letter_embedding, highways=config.highway_layers, bf16=bf16
-        )
+        reader = CharacterCNN(config.size, letter=config.letter_embedding, highways=config.highway_layers)
         self.embedding = SpelledEmbedding(reader, config.vocab_size, config.word_length)
         cell = partial(LstmCell, config.size, config.width)
         make = partial(ResidualStack, cell, config.layers, config.size, dropout=self.dropout, bf16=bf16)

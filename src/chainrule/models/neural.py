@@ -24,7 +24,7 @@ from chainrule.models.sizing import EPOCHS, MOST, Workload, reader, recurrent, s
 from chainrule.models.state import State
 from chainrule.models.windows import score_hidden_by_logits, score_in_windows
 from chainrule.nn.attention import Block
-from chainrule.nn.dropout import Dropout, WordDropout
+from chainrule.nn.dropout import Dropout
 from chainrule.nn.frames import FrameProjection, vectors_of
 from chainrule.nn.int8 import compress
 from chainrule.nn.product import Linear, bf16_pays
@@ -316,14 +316,9 @@ class NeuralLanguageModel(Neural, VectorModel):
 
     @final
     def set_unigram_counts(self, ids: np.ndarray) -> None:
-        """Sampled softmax draws symbols by how often they occur in these ids; word dropout drops the rare ones."""
-        counts = torch.from_numpy(np.bincount(ids, minlength=self.config.vocab_size))
-        counts = counts[: self.config.vocab_size]  # others are known by their letters
+        """Sampled softmax draws symbols by how often they occur in these ids."""
         if self.config.softmax and self.config.sampled_softmax:
-            self.output.propose(counts)
-        for part in self.modules():
-            if isinstance(part, WordDropout):
-                part.count(counts)
+            self.output.propose(torch.from_numpy(np.bincount(ids, minlength=self.config.vocab_size)))
 
     @final
     def vectors(self, tokens: Tensor) -> Tensor:

@@ -150,4 +150,4 @@ def _reader(config: RecurrentConfig) -> CharacterCNN | CharacterLSTM:
     """Of letters."""
     if config.letters == "lstm":
         return CharacterLSTM(config.letter_width, letter=config.letter_embedding)
-    return CharacterCNN(config.letter_width, letter=config.letter_embedding, bf16=bool(config.bf16))
+    return CharacterCNN(config.letter_width, letter=config.letter_embedding)

@@ -52,6 +52,17 @@ class State:
         each = zip(fields(self), values, strict=True)
         return replace(self, **{place.name: _beside(own) for place, own in each})
 
+    def packed(self, others: Sequence[State], lengths: Sequence[int]) -> State | None:
+        """One state of this row and of others that read so many symbols each, of which every one is a row (N, 1).
+
+        None: there is no such thing, and each must read its own.
+        """
+        return None
+
+    def unpacked(self) -> list[State]:
+        """The rows of a packed state, when they have read."""
+        return [self]
+
     def resourced(self, fresh: State) -> Self:
         """The same memory with its field `source` as a `fresh` state holds it: the encoder learns from every window."""
         return replace(self, **{SOURCE: getattr(fresh, SOURCE)})

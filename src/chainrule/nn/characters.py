@@ -13,7 +13,8 @@ from torch import Tensor, nn
 
 from chainrule.nn import tap
 from chainrule.nn.cells import LstmCell
-from chainrule.nn.product import Linear, product
+from chainrule.nn.letters import greatest
+from chainrule.nn.product import Linear
 from chainrule.nn.recurrent import BothWays, OneWay
 from chainrule.nn.spelled import Spelled
 from chainrule.symbols import BYTE_LETTER, LETTERS, NO_LETTER, WORD_BEGIN, WORD_END
@@ -25,7 +26,6 @@ FILTERS = (
     (4, 64),
     (5, 64),
 )  # letters seen at once, and how many filters see so many
-GROUPS = 5  # of words of similar length that are read side by side: most words are short
 PRIME, MODULUS = 1_000_003, (1 << 31) - 1  # of the numbers of n-grams
 
 
@@ -56,12 +56,11 @@ class CharacterCNN(nn.Module):
         letter: int = 16,
         filters: Sequence[tuple[int, int]] = FILTERS,
         highways: int = 1,
-        bf16: bool = False,
     ) -> None:
         """`width` is D; `letter` the size of a letter's embedding."""
         super().__init__()
         total = sum(count for _, count in filters)
-        self.width, self.most, self.bf16 = width, max(size for size, _ in filters), bf16
+        self.width, self.most = width, max(size for size, _ in filters)
         self.embedding = nn.Embedding(LETTERS, letter, padding_idx=NO_LETTER)
         self.filters = nn.ModuleList(nn.Conv1d(letter, count, size) for size, count in filters)
         self.highways = nn.ModuleList(Highway(total) for _ in range(highways))
@@ -69,31 +68,25 @@ class CharacterCNN(nn.Module):
 
     def forward(self, letters: Tensor) -> Tensor:
         lengths = (letters != NO_LETTER).sum(1).clamp(min=1)  # (N,)
-        order = lengths.argsort(stable=True)
-        letters = F.pad(letters.long(), (0, self.most - 1), value=NO_LETTER)
-        groups = [one for one in order.tensor_split(GROUPS) if len(one)] or [order]
-        found = torch.cat([self._greatest(letters[one], lengths[one]) for one in groups])  # (N, F)
-        found = found[order.argsort()]
+        found = greatest(letters, lengths, self._table(), self._widths()) + self._biases()
+        found = F.relu(found)  # (N, F)
         for highway in self.highways:
             found = highway(found)
         return self.projection(found)  # type: ignore[no-any-return]
 
-    def _greatest(self, letters: Tensor, lengths: Tensor) -> Tensor:
-        """Max over time (N, F), of the windows that begin with a letter of the word.
-
-        All filters are one product with windows as wide as the widest; for a shorter word its last one comes again.
-        """
-        longest = int(lengths[-1]) if len(lengths) else 1
-        steps = torch.arange(max(longest, self.most), device=letters.device)
-        first = torch.minimum(steps[:longest], lengths[:, None] - 1)  # (N, C)
-        seen = letters.gather(1, (first[:, :, None] + steps[: self.most]).flatten(1))  # (N, C most)
-        windows = self.embedding(seen).view(len(letters), longest, -1)  # (N, C, most E)
-        return F.relu(product(windows, *self._joined(), self.bf16 and self.training).max(1).values)
-
-    def _joined(self) -> tuple[Tensor, Tensor]:
-        """All filters as one matrix (F, most E), 0 where a narrower one does not reach, and their biases (F,)."""
+    def _table(self) -> Tensor:
+        """What filters make of each letter at each of their places (P, L, F); 0 where a narrower one does not reach."""
         weights = [F.pad(one.weight, (0, self.most - one.weight.shape[2])) for one in self.filters]  # type: ignore
-        return torch.cat(weights).transpose(1, 2).flatten(1), torch.cat([one.bias for one in self.filters])  # type: ignore
+        vectors = self.embedding(torch.arange(LETTERS, device=self.embedding.weight.device))  # (L, E)
+        return torch.einsum("le,fep->plf", vectors, torch.cat(weights)).contiguous()
+
+    def _widths(self) -> Tensor:
+        """Of the filters (F,)."""
+        return torch.tensor([one.kernel_size[0] for one in self.filters for _ in one.bias])  # type: ignore
+
+    def _biases(self) -> Tensor:
+        """Of the filters (F,)."""
+        return torch.cat([one.bias for one in self.filters])  # type: ignore
 
 
 class CharacterLSTM(nn.Module):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import torch
@@ -229,6 +229,45 @@ class RaggedCache:
         """Attention (B, H, 1, d) of queries (B, H, 1, d), row by row, to all that each row has."""
         each = zip(self.rows, torch.split(queries, 1), strict=True)
         return torch.cat([row.attended(query, None, False) for row, query in each])
+
+
+@dataclass(frozen=True)
+class PackedCache:
+    """KV caches of rows that read several symbols at once, each as many as it likes: every symbol is a row of one.
+
+    So one product serves them all without padding, and what a row attends to does not depend on the others.
+    """
+
+    rows: tuple[KVCache, ...]  # (1, H, L, d) each
+    lengths: tuple[int, ...]  # how many symbols each reads, N together
+
+    @property
+    def length(self) -> int:
+        """The most columns that any row has."""
+        return max(row.length for row in self.rows)
+
+    def extended(self, keys: Tensor, values: Tensor) -> PackedCache:
+        """With keys and values (N, H, 1, d) of the new symbols."""
+        each = zip(self.rows, self._own(keys), self._own(values), strict=True)
+        return replace(self, rows=tuple(row.extended(key, value) for row, key, value in each))
+
+    def attended(self, queries: Tensor, allowed: Tensor | None, causal: bool) -> Tensor:
+        """Causal attention (N, H, 1, d) of queries (N, H, 1, d), row by row, to all that each row has."""
+        each = zip(self.rows, self._own(queries), strict=True)
+        found = [row.attended(query, *_behind(row.keys, query.shape[2])) for row, query in each]
+        return torch.cat([one.permute(2, 1, 0, 3) for one in found])
+
+    def _own(self, many: Tensor) -> Iterable[Tensor]:
+        """What each row has of (N, H, 1, d): (1, H, T, d)."""
+        return (one.permute(2, 1, 0, 3) for one in torch.split(many, list(self.lengths)))
+
+
+def _behind(keys: Tensor, new: int) -> tuple[Tensor | None, bool]:
+    """Causal mask of the last `new` columns of keys (1, H, L, d), and whether torch's own will do."""
+    length = keys.shape[2]
+    if new in (1, length):
+        return None, new > 1
+    return torch.ones(new, length, dtype=torch.bool, device=keys.device).tril(length - new), False
 
 
 @dataclass(frozen=True)

@@ -60,6 +60,11 @@ class Journal:
             raise DataError(
                 f"{path} holds ratings of other texts ({known.a}, {known.b}). Choose another file: -o NEW"
             )
+        if subject is not None and known.pairs != subject.pairs:
+            raise DataError(
+                f"The first line of {path} is damaged: it says {known.pairs} pairs, and these texts are "
+                f"{subject.pairs:,}. Correct the number there; ratings of pairs beyond it would not count."
+            )
         ratings = [one for one in lines if isinstance(one, Rating) and 0 <= one.pair < known.pairs]
         return cls(path, known, ratings, len(lines) - len(ratings))
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable
 from importlib.resources import files
 from typing import Any, TypeVar
 
@@ -20,16 +19,25 @@ from chainrule.config import to_json
 from chainrule.errors import ChainruleError
 from chainrule.serve import chat
 from chainrule.serve.answers import Answers
-from chainrule.serve.bodies import ChatBody, CompletionBody, DetokenizeBody, EmbeddingBody, TokenizeBody
+from chainrule.serve.bodies import (
+    ChatBody,
+    CompletionBody,
+    DetokenizeBody,
+    EmbeddingBody,
+    TokenizeBody,
+    invalid,
+)
 from chainrule.serve.completions import USUAL, Answer, streamed, whole
+from chainrule.serve.direct import Direct, Endpoint
 from chainrule.serve.engine import Engine
-from chainrule.serve.guard import FACTS, Gone
+from chainrule.serve.guard import FACTS, App, Gone
 from chainrule.serve.metrics import Metrics
 from chainrule.serve.prompts import given, settings, submitted
 from chainrule.serve.refusals import Refused, told
 from chainrule.serve.served import Served
 from chainrule.serve.verbs import VERBS, score
-from chainrule.serve.work import Call, Event, Ticket
+from chainrule.serve.watch import watched
+from chainrule.serve.work import Call, Ticket
 from chainrule.symbols import BOS, SPECIALS
 from chainrule.use.text import prompt_ids, shown
 
@@ -60,13 +68,16 @@ SAME = {f"/v1/{name}" for name in VERBS} - {"/v1/translate"}  # a question has o
 EVENTS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 
 
-def application(served: Served, metrics: Metrics) -> FastAPI:
+def application(served: Served, metrics: Metrics) -> App:
     """All paths."""
     app = FastAPI(title="chainrule", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
+    app.router.redirect_slashes = False  # behind a proxy it would name an address that clients cannot reach
     front = Front(served, metrics)
     answers = Answers()
-    for path, kind, handler in front.posts:
-        _post(app, path, kind, handler, answers if path in SAME else None)
+    posts = {
+        path: _post(app, path, kind, handler, answers if path in SAME else None)
+        for path, kind, handler in front.posts
+    }
     for path, get in front.gets:
         options: dict[str, Any] = {"summary": (get.__doc__ or "").strip(), "response_class": JSONResponse}
         extra = {"parameters": [NAME]} if "{model}" in path else {}
@@ -74,10 +85,12 @@ def application(served: Served, metrics: Metrics) -> FastAPI:
     for path, (name, media) in PAGE.items():
         app.get(f"/docs{path}", include_in_schema=False)(_page(name, media))
     app.add_exception_handler(HTTPException, _http_error)
-    return app
+    return Direct(app, posts)
 
 
-def _post(app: FastAPI, path: str, kind: type[BaseModel], handler: Handler, answers: Answers | None) -> None:
+def _post(
+    app: FastAPI, path: str, kind: type[BaseModel], handler: Handler, answers: Answers | None
+) -> Endpoint:
     """A path that takes a body of this kind, which is read here: bounded, and with errors in OpenAI's shape."""
 
     async def endpoint(request: Request) -> Response:
@@ -97,7 +110,9 @@ def _post(app: FastAPI, path: str, kind: type[BaseModel], handler: Handler, answ
     }
     says = (handler.__doc__ or kind.__doc__ or "").strip()
     options = {"summary": says, "responses": errors, "response_class": JSONResponse}
-    app.post(path, openapi_extra={"requestBody": body}, **options)(_with_errors(endpoint))  # type: ignore[arg-type]
+    safe = _with_errors(endpoint)
+    app.post(path, openapi_extra={"requestBody": body}, **options)(safe)  # type: ignore[arg-type]
+    return safe
 
 
 NAME = {"name": "model", "in": "path", "required": True, "schema": {"type": "string"}}
@@ -113,9 +128,7 @@ ERRORS = {
 }
 
 
-def _with_errors(
-    handler: Callable[[Request], Awaitable[Response]],
-) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+def _with_errors(handler: Callable[[Request], Awaitable[Response]]) -> Endpoint:
     """The same with every error as an answer."""
 
     async def endpoint(request: Request) -> Response:
@@ -133,7 +146,7 @@ def _refused(request: Request, error: Exception) -> Response:
     if isinstance(error, Refused):
         found = error
     elif isinstance(error, ValidationError):
-        found = _invalid(error)
+        found = invalid(error)
     elif isinstance(error, ChainruleError):
         found = Refused(400, str(error))
     else:
@@ -142,25 +155,12 @@ def _refused(request: Request, error: Exception) -> Response:
     return JSONResponse(found.to_dict(), found.status, found.headers)
 
 
-def _invalid(error: ValidationError) -> Refused:
-    """The first thing that is wrong with a body."""
-    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    names = [
-        str(one)
-        for one in first["loc"]
-        if not str(one).startswith(("function", "constrained", "list[", "str"))
-    ]
-    where = ".".join(names)
-    return Refused(
-        400, f"{where}: {first['msg']}." if where else f"{first['msg']}.", where.split(".")[0] or None
-    )
-
-
 async def _http_error(request: Request, error: Exception) -> Response:
     """No such path, or another method."""
     status = error.status_code if isinstance(error, HTTPException) else 500
     why = {404: "There is no such path. See /docs.", 405: "This path is asked in another way. See /docs."}
-    return JSONResponse(told(status, why.get(status, "This cannot be answered.")), status)
+    headers = getattr(error, "headers", None)  # with another method: which ones there are
+    return JSONResponse(told(status, why.get(status, "This cannot be answered.")), status, headers)
 
 
 def _page(name: str, media: str) -> Callable[[], Awaitable[Response]]:
@@ -175,25 +175,6 @@ def _page(name: str, media: str) -> Callable[[], Awaitable[Response]]:
 def dumped(values: Any) -> Response:
     """JSON in which infinite numbers are valid."""
     return Response(to_json(values), media_type="application/json")
-
-
-async def watched(request: Request, ticket: Ticket) -> list[Event]:
-    """Everything a ticket brings, unless the client goes away before."""
-
-    async def gone() -> None:
-        while (await request.receive())["type"] != "http.disconnect":
-            continue
-
-    watch, work = asyncio.ensure_future(gone()), asyncio.ensure_future(ticket.all())
-    try:
-        await asyncio.wait({watch, work}, return_when=asyncio.FIRST_COMPLETED)
-        if not work.done():
-            raise Gone
-        return work.result()
-    finally:
-        ticket.give_up()
-        watch.cancel()
-        work.cancel()
 
 
 class Front:
@@ -284,6 +265,12 @@ class Front:
             return [vector for part in found for vector in part]
 
         vectors: list[np.ndarray] = (await self._called(request, engine, run))[0]
+        width = len(vectors[0])
+        if body.dimensions not in (None, width):
+            why = (
+                f"Vectors of this model have {width} numbers, and cannot be shortened. Leave out dimensions."
+            )
+            raise Refused(400, why, "dimensions")
         data = [
             {"object": "embedding", "index": at, "embedding": _vector(one, body.encoding_format == "base64")}
             for at, one in enumerate(vectors)

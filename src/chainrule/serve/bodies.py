@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from chainrule.serve.refusals import Refused
 
 MOST_TEXTS = 1024  # of one request
 Id = Annotated[int, Field(ge=0, le=1 << 30)]
@@ -79,6 +81,7 @@ class EmbeddingBody(Body):
 
     input: Prompts
     encoding_format: Literal["float", "base64"] | None = None
+    dimensions: int | None = Field(None, description="as many as the model's vectors have")
 
 
 class TokenizeBody(Body):
@@ -145,3 +148,24 @@ class RankBody(Body):
     """`/v1/rank`."""
 
     candidates: Texts
+
+
+PROMPTS = "give a text, a list of texts, ids or lists of ids"
+SEVERAL = {
+    "prompt": PROMPTS,
+    "input": PROMPTS,
+    "stop": "give a text or a list of texts",
+}  # may be of several kinds
+LIMITS = ("missing", "too_long", "string_too_long", "greater_than_equal", "less_than_equal")
+
+
+def invalid(error: ValidationError) -> Refused:
+    """The first thing that is wrong with a body."""
+    errors = error.errors(include_url=False, include_input=False, include_context=False)
+    first, name = errors[0], str(next(iter(errors[0]["loc"]), ""))
+    if name in SEVERAL:  # one error for each kind that it is not
+        limits = [one for one in errors if one["loc"][0] == name and one["type"] in LIMITS]
+        why = limits[0]["msg"] if limits else SEVERAL[name]
+        return Refused(400, f"{name}: {why}.", name)
+    where = ".".join(str(one) for one in first["loc"] if one != "str" and not str(one).startswith("list["))
+    return Refused(400, f"{where}: {first['msg']}." if where else f"{first['msg']}.", name or None)

@@ -1,7 +1,7 @@
 """The engine of one model: continuous batching. One thread owns the model and takes turns among all requests.
 
-A turn is some pieces of prompts that are being read, then one step of all texts that are being written. Calls of other
-verbs run in the same thread, and before each of their steps there is a turn: nobody waits for a long one.
+A turn is some pieces of prompts that are being read, side by side, then one step of all texts that are being written.
+Calls of other verbs run in the same thread, and before each of their steps there is a turn, so nobody waits for long.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from chainrule.runtime import taking_turns
 from chainrule.runtime import threads as cores
 from chainrule.serve.config import ServeConfig
 from chainrule.serve.prefix import PrefixCache
-from chainrule.serve.reading import Reading
+from chainrule.serve.reading import Found, Reading, read_together
 from chainrule.serve.refusals import Cancelled, Refused, busy
 from chainrule.serve.rows import Row, Rows
 from chainrule.serve.text import Text, Written
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from chainrule.bundle import Bundle
 
 BUDGET = 256  # symbols of prompts read in one turn
+PACK = 256  # symbols of several prompts read in one product
 NESTED = 4  # calls that may interrupt one another
 
 
@@ -153,18 +154,20 @@ class Engine:
         return True
 
     def _turn(self) -> None:
-        """Look at what arrived, read some pieces of prompts, write one symbol of every text."""
-        while self.arrived:
-            self._accept(self.arrived.popleft())
-        self._admit()
+        """Read some pieces of prompts, write one symbol of every text."""
+        self._accept()
         self._read()
         self._write()
 
-    def _accept(self, work: Work) -> None:
-        if isinstance(work, Writing):
-            self.waiting += [(work.ticket, prompt) for prompt in work.prompts]
-        else:
-            self.calls.append(work)
+    def _accept(self) -> None:
+        """Look at what arrived."""
+        while self.arrived:
+            work = self.arrived.popleft()
+            if isinstance(work, Writing):
+                self.waiting += [(work.ticket, prompt) for prompt in work.prompts]
+            else:
+                self.calls.append(work)
+        self._admit()
 
     def _admit(self) -> None:
         """Begin to read prompts while there is room for their texts; one alone always has room."""
@@ -187,20 +190,46 @@ class Engine:
     def _read(self) -> None:
         """Pieces of prompts in turn, so that a short one does not wait for a long one."""
         left = BUDGET
-        while self.reading and left > 0:
+        while left > 0 and (pack := self._pack()):
+            left -= sum(len(one.reading.next.ids) for one in pack)
+            self._read_pack(pack)
+            if any(one.prompt.streams for one in pack):
+                self.outbox.send()  # a first symbol waits neither for other prompts nor for the next step
+            self._accept()  # who came meanwhile does not wait for it either
+
+    def _pack(self) -> list[Opening]:
+        """Prompts whose next pieces are read together."""
+        pack, size = list[Opening](), 0
+        while self.reading and (not pack or size + len(self.reading[0].reading.next.ids) <= PACK):
             opening = self.reading.popleft()
             if not self._dropped(opening.ticket):
-                left -= self._guarded(opening.ticket, partial(self._piece, opening)) or 1
+                pack.append(opening)
+                size += len(opening.reading.next.ids)
+        return pack
 
-    def _piece(self, opening: Opening) -> int:
+    def _read_pack(self, pack: list[Opening]) -> None:
+        """The next piece of each; where that fails, of each alone, so that who is to blame is told."""
+        try:
+            with steady():
+                found = read_together([one.reading for one in pack])
+        except Exception as error:
+            if len(pack) == 1:
+                self.outbox.fail(pack[0].ticket, _told(error))
+            else:
+                for one in pack:
+                    self._read_pack([one])
+            return
+        for opening, own in zip(pack, found, strict=True):
+            self._guarded(opening.ticket, partial(self._took, opening, own))
+
+    def _took(self, opening: Opening, found: Found) -> None:
+        """A piece has been read: there is more, or texts begin."""
         with steady():
-            read = opening.reading.step()
-        self.counts.prompt_tokens += read
+            self.counts.prompt_tokens += opening.reading.took(found)
         if opening.reading.place is None:
             self.reading.append(opening)
         else:
             self._opened(opening)
-        return read
 
     def _opened(self, opening: Opening) -> None:
         """A prompt has been read: its texts begin, or one continues."""
@@ -270,20 +299,24 @@ class Engine:
         finally:
             self.nested -= 1
 
-    def _guarded(self, ticket: Ticket, work: Callable[[], int | None]) -> int | None:
+    def _guarded(self, ticket: Ticket, work: Callable[[], None]) -> None:
         """What goes wrong with one request is told to who sent it, and to nobody else."""
         try:
-            return work()
-        except MemoryError:
-            self.outbox.fail(ticket, Refused(503, "There is not enough memory for this request.", wait=5))
+            work()
         except Exception as error:
-            self.outbox.fail(ticket, error)
-        return None
+            self.outbox.fail(ticket, _told(error))
 
     def _dropped(self, ticket: Ticket) -> bool:
         """Whether nobody waits for it any more."""
         self.counts.cancelled += ticket.gone
         return ticket.gone
+
+
+def _told(error: Exception) -> Exception:
+    """What a client is told of it."""
+    if isinstance(error, MemoryError):
+        return Refused(503, "There is not enough memory for this request.", wait=5)
+    return error
 
 
 def _nothing() -> None:

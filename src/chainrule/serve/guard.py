@@ -130,7 +130,8 @@ class Exchange:
         if self.whole:
             return await self._receive()
         try:
-            message = await asyncio.wait_for(self._receive(), BODY_SECONDS)
+            async with asyncio.timeout(BODY_SECONDS):
+                message = await self._receive()
         except TimeoutError:
             raise Refused(408, "The rest of the request did not come.", code="body_timeout") from None
         if message["type"] == "http.disconnect":

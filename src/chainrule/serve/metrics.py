@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 
@@ -43,7 +44,7 @@ class Metrics:
         place = self.paths.index(path if path in self.paths else OTHER)
         self.own[place * len(CLASSES) + CLASSES.index(kind if kind in CLASSES else "5xx")] += 1
         first = self.sizes[0]
-        self.own[first + int(np.searchsorted(BUCKETS, seconds))] += 1
+        self.own[first + bisect_left(BUCKETS, seconds)] += 1
         self.own[first + len(BUCKETS) + 1] += seconds
 
     def engines(self, engines: Iterable[Engine]) -> None:

@@ -51,6 +51,15 @@ class _Piece:
     targets: list[int]  # what follows that one and the ones after it
 
 
+@dataclass(frozen=True)
+class Found:
+    """What came of reading a piece."""
+
+    hidden: Tensor  # (1, T, D)
+    state: State
+    logits: Tensor | None  # (1, V) of the next symbol, where it was the last piece
+
+
 class Reading:
     """Reads `[BOS, x_1 … x_n]`; with `logprobs` every x is scored, and so many of the best beside it are told."""
 
@@ -75,17 +84,32 @@ class Reading:
         self.pieces = [piece for piece in self.pieces if piece.begins >= length]
         return length
 
+    @property
+    def next(self) -> _Piece:
+        """What is to be read next."""
+        return self.pieces[0]
+
+    @property
+    def before(self) -> State:
+        """The memory it continues."""
+        known = self.state if self.next.begins else None
+        return self.model.start(1) if known is None else known
+
     def step(self) -> int:
         """Read the next piece; how many symbols that were. After the last one there is a `place`."""
-        piece = self.pieces.pop(0)
-        state = self.state if piece.begins else None
-        tokens = torch.tensor([piece.ids], device=self.model.device)  # (1, T)
-        with self.model.inference(len(piece.ids)):
-            hidden, self.state = self.model.read(tokens, self.model.start(1) if state is None else state)
-            if self.logprobs is not None:
-                self.logs += self._scored(hidden[0, piece.asked :], piece.targets)
-            if not self.pieces:
-                self.place = self._placed(self.model.logits(hidden[:, -1:])[:, 0])
+        [found] = read_together([self])
+        return self.took(found)
+
+    def took(self, found: Found) -> int:
+        """The next piece has been read."""
+        piece = self.pieces[0]
+        if self.logprobs is not None:
+            with self.model.inference():
+                self.logs += self._scored(found.hidden[0, piece.asked :], piece.targets)
+        self.state = found.state
+        del self.pieces[0]
+        if found.logits is not None:
+            self.place = self._placed(found.logits)
         self._keep(piece)
         return len(piece.ids)
 
@@ -112,6 +136,33 @@ class Reading:
             some = hidden[first : first + len(wanted)]  # (t, D)
             found += told(log_probabilities(self.model.logits(some[None])[0]), wanted, self.logprobs or 0)
         return found
+
+
+def read_together(readings: Sequence[Reading]) -> list[Found]:
+    """The next piece of each, side by side where the model can do so: what is found is the same to the bit."""
+    model = readings[0].model
+    with model.inference(sum(len(one.next.ids) for one in readings)):
+        read = _read(model, [one.before for one in readings], [one.next.ids for one in readings])
+        ends = [place for place, one in enumerate(readings) if len(one.pieces) == 1]
+        last = [read[place][0][:, -1:] for place in ends]  # (1, 1, D) each
+        logits = torch.split(model.logits(torch.cat(last))[:, 0], 1) if ends else ()  # (1, V) each
+    ready = dict(zip(ends, logits, strict=True))
+    return [Found(hidden, state, ready.get(place)) for place, (hidden, state) in enumerate(read)]
+
+
+def _read(
+    model: LanguageModel, states: list[State], rows: Sequence[Sequence[int]]
+) -> list[tuple[Tensor, State]]:
+    """Hidden vectors (1, T, D) and memory of each row that reads so many symbols."""
+    lengths = [len(ids) for ids in rows]
+    packed = states[0].packed(states[1:], lengths)
+    if packed is None:
+        each = (torch.tensor([ids], device=model.device) for ids in rows)  # (1, T)
+        return [model.read(tokens, state) for tokens, state in zip(each, states, strict=True)]
+    tokens = torch.tensor([[id] for ids in rows for id in ids], device=model.device)  # (N, 1)
+    hidden, packed = model.read(tokens, packed)  # (N, 1, D)
+    own = (one.transpose(0, 1) for one in torch.split(hidden, lengths))
+    return list(zip(own, packed.unpacked(), strict=True))
 
 
 def told(logs: Tensor, ids: Sequence[int], top: int) -> list[SymbolLog]:

@@ -27,11 +27,10 @@ Found = dict[str, Any]
 
 def score(bundle: Bundle, body: TextBody) -> Found:
     """How probable a text is, or each of several."""
+    texts = _texts(body)
     if body.texts is None:
-        return bundle.score(_text(body)).to_dict()
-    return _results(
-        _numbered([one.to_dict() for part in _parts(body.texts) for one in _scored(bundle, part)])
-    )
+        return bundle.score(texts[0]).to_dict()
+    return _results(_numbered([one.to_dict() for part in _parts(texts) for one in _scored(bundle, part)]))
 
 
 def _scored(bundle: Bundle, texts: Sequence[str]) -> Iterable[Any]:
@@ -47,7 +46,7 @@ def predict(bundle: Bundle, body: PredictBody) -> Found:
         if body.question is None or body.passage is None:
             raise Refused(400, "Give question and passage together.", "question")
         return bundle.answer(body.question, body.passage, body.top).to_dict()
-    texts = [_text(body)] if body.texts is None else body.texts
+    texts = _texts(body)
     pair = [body.pair] if isinstance(body.pair, str) else body.pair
     if pair is not None and len(pair) != len(texts):
         raise Refused(400, f"There are {len(texts)} texts and {len(pair)} second ones: give as many.", "pair")
@@ -71,7 +70,7 @@ def tag(bundle: Bundle, body: PredictBody) -> Found:
 def translate(bundle: Bundle, body: TranslateBody) -> Found:
     """What is written from a source, or from each of several."""
     given = body.model_dump(include=OPTIONS, exclude_none=True)
-    texts = [_text(body)] if body.texts is None else body.texts
+    texts = _texts(body)
     found = []
     for part in _parts(texts):
         found += bundle.translate(part, **given)
@@ -105,10 +104,13 @@ VERBS: dict[str, tuple[type[Any], Callable[[Any, Any], Found]]] = {
 }
 
 
-def _text(body: TextBody) -> str:
-    if body.text is None:
+def _texts(body: TextBody) -> list[str]:
+    """The one that was given, or the several."""
+    if body.text is not None and body.texts is not None:
+        raise Refused(400, "Give text or texts, not both.", "text")
+    if body.texts is None and body.text is None:
         raise Refused(400, "Give a text, or several as texts.", "text")
-    return body.text
+    return [body.text] if body.text is not None else list(body.texts or ())
 
 
 def _results(found: Iterable[Found]) -> Found:

@@ -68,6 +68,11 @@ class Ticket:
         """The client has gone."""
         self.given_up = True
 
+    def end(self, error: BaseException) -> None:
+        """Whoever waits for it is told this."""
+        self.error = self.error or error
+        self.woken.set()
+
     def check(self) -> None:
         """Stop here if nobody waits for it any more."""
         if self.gone:
@@ -85,7 +90,8 @@ class Ticket:
     async def _wait(self) -> None:
         self.woken.clear()
         try:
-            await asyncio.wait_for(self.woken.wait(), max(0.0, self.until - time.monotonic()))
+            async with asyncio.timeout(max(0.0, self.until - time.monotonic())):
+                await self.woken.wait()
         except TimeoutError:
             self.give_up()
             raise late(self.limit) from None
@@ -132,9 +138,8 @@ def _deliver(told: list[tuple[Ticket, Event | None, BaseException | None, int]])
     for ticket, event, error, done in told:
         if event is not None:
             ticket.events.append(event)
-        ticket.error = ticket.error or error
         ticket.left -= done
-        ticket.woken.set()
+        ticket.end(error) if error is not None else ticket.woken.set()
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ def new_file(path: Path | str) -> Iterator[BinaryIO]:
         with _explained(Path(path)), _stream(path) as file:
             yield file
         return
-    target = Path(path).resolve()
+    target = located(path)
     with _explained(target):
         temporary = beside(target)
         sweep(target)
@@ -53,6 +53,16 @@ def new_file(path: Path | str) -> Iterator[BinaryIO]:
             _sync_folder(target.parent)
         finally:
             temporary.unlink(missing_ok=True)
+
+
+def located(path: Path | str) -> Path:
+    """The place behind a name, wherever links lead; a name that no file can have is refused."""
+    try:
+        return Path(path).resolve()
+    except ValueError as error:  # a NUL byte, or half of a character
+        raise BundleError(
+            f"{str(path)!r} can be the name of no file ({error}). Choose another name."
+        ) from error
 
 
 def is_stream(path: Path | str) -> bool:
@@ -116,7 +126,7 @@ def new_folder(path: Path | str, force: bool = False, known: Collection[str] = (
 
     With `force` an older one is replaced, and kept until the new one is complete; `known` is as for `check_free`.
     """
-    target = Path(path).resolve()
+    target = located(path)
     check_free(target, force, known)
     with _explained(target):
         temporary = beside(target)
@@ -136,7 +146,7 @@ def check_free(path: Path | str, force: bool = False, known: Collection[str] = (
 
     `known` are names of files of which, beside saved models, a folder may consist that `force` replaces.
     """
-    target = Path(path).resolve()
+    target = located(path)
     if not os.path.lexists(target):
         return
     if not target.is_dir():

@@ -126,6 +126,15 @@ class Folder:
         shutil.move(found, place / found.name)
         return f"{place.name}/{found.name}"
 
+    def binned(self) -> list[dict[str, Any]]:
+        """What is in the bin, the newest first."""
+        places = sorted(entries(self.own / "bin"), reverse=True)
+        return [
+            {"binned": f"{place.name}/{found.name}", "name": found.name, "deleted": place.stat().st_mtime}
+            for place in places
+            for found in entries(place)
+        ]
+
     def restore(self, binned: str) -> str:
         """Put something back that was in the bin."""
         place, _, name = binned.partition("/")

@@ -40,6 +40,13 @@ VIEWS: Mapping[str, tuple[str, ...]] = {
     "cnn": ("filters",),
     "vectors": ("vectors",),
 }
+# Views that ask for what only models of these tasks compute.
+ASKED: Mapping[str, tuple[str, ...]] = {
+    "gradient": ("next",),
+    "layers": ("next", "masked"),
+    "masked": ("masked", "both-ways"),
+    "saliency": ("next", "masked", "classify", "regress", "multi-label"),
+}
 COUNTED = ("ngram", "mix", "cache", "majority", "most-frequent-tag", "class-ngram", "bag")
 
 
@@ -133,11 +140,12 @@ class Models:
 
 
 def views(family: str, task: str) -> list[str]:
-    """The views that fit a model; one that does not is answered by its own explanation."""
+    """The views that fit a model: those of its family and of what it was trained for."""
     predicts = {"next": ["next", "surprise", "beam", "recall"], "translate": ["beam"]}.get(task, [])
-    trained = [] if family in COUNTED else ["saliency"] * (family != "vectors") + ["training"]
+    trained = [] if family in COUNTED else ["saliency", "training"]
     mixing = ["mixing"] if family == "elmo" and task not in ("both-ways",) else []
-    return [*predicts, *VIEWS.get(family, ()), *mixing, *trained]
+    found = [*predicts, *VIEWS.get(family, ()), *mixing, *trained]
+    return [name for name in found if task in ASKED.get(name, (task,))]
 
 
 def _models(folder: Path, deep: int) -> list[Path]:

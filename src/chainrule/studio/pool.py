@@ -17,6 +17,7 @@ from chainrule.errors import ChainruleError
 
 MOST = 2
 PATIENCE = 3.0  # seconds that a worker has to break off
+CALM = 0.5  # seconds that an opened page has to itself before a worker imports what it needs
 LARGEST = 1 << 29  # bytes of an answer
 DIED = "The process that answered this has died ({how}). The next question starts a new one."
 
@@ -112,6 +113,17 @@ class Pool:
     free: asyncio.Condition = field(default_factory=asyncio.Condition)
     numbers: Any = field(default_factory=lambda: count(1))
     known: asyncio.Task[dict[str, Any]] | None = None
+    warming: asyncio.Task[None] | None = None
+
+    def warm(self) -> None:
+        """Get ready for questions, once, as soon as the page that has just opened is drawn."""
+        if self.warming is None:
+            self.warming = asyncio.ensure_future(self._warmed())
+
+    async def _warmed(self) -> None:
+        await asyncio.sleep(CALM)
+        with suppress(Died):  # the first question tells it
+            await self.catalogue()
 
     async def catalogue(self) -> dict[str, Any]:
         """What there is to choose from: asked once, and to the end, also when the browser that asked has gone.
@@ -170,9 +182,12 @@ class Pool:
 
     async def close(self) -> None:
         """End all of them."""
+        if self.warming is not None:
+            self.warming.cancel()
         for one in self.workers:
             one.kill()
-        await asyncio.gather(*(one.process.wait() for one in self.workers))
+        begun = [one for one in (self.warming, self.known) if one is not None]
+        await asyncio.gather(*(one.process.wait() for one in self.workers), *begun, return_exceptions=True)
 
     @property
     def pids(self) -> list[int]:

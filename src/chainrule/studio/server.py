@@ -83,11 +83,8 @@ def application(studio: Studio) -> FastAPI:
 
     @asynccontextmanager
     async def living(app: FastAPI) -> AsyncIterator[None]:
-        warming = asyncio.ensure_future(studio.pool.catalogue())
         yield
-        warming.cancel()
         await studio.pool.close()
-        await asyncio.gather(warming, return_exceptions=True)
 
     app = FastAPI(lifespan=living, openapi_url=None, docs_url=None, redoc_url=None)
     for kind in (ChainruleError, OSError, TooLarge, KeyError, TypeError, ValueError):
@@ -192,6 +189,7 @@ def _jobs(app: FastAPI, studio: Studio) -> None:
 
     @app.get("/api/events")
     async def events(request: Request) -> StreamingResponse:
+        studio.pool.warm()
         server: uvicorn.Server = request.app.state.server
         return StreamingResponse(_events(studio.follower, server), media_type="text/event-stream")
 
@@ -226,6 +224,10 @@ def _models(app: FastAPI, studio: Studio) -> None:
     @app.get("/api/models")
     def listed() -> Any:
         return {"models": models.listed()}
+
+    @app.get("/api/bin")
+    def binned() -> Any:
+        return {"bin": folder.binned()}
 
     @app.get("/api/model")
     def detail(name: str) -> Any:

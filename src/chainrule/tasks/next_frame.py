@@ -155,11 +155,11 @@ class NextFrameTask(Supervised):
         told, asked = self.told(body, head, ids), ids >= FIRST
         with body.inference():
             frames = self.frames(body, torch.as_tensor(ids, dtype=torch.long)).cpu()  # (positions, F)
-            costs = nats(torch.from_numpy(told), frames).numpy() * asked[:, None]
+            costs = np.where(asked[:, None], nats(torch.from_numpy(told), frames).numpy(), 0.0)
         right, known = frames.nan_to_num().numpy(), ~frames.isnan().numpy() & asked[:, None]
         before = known & np.roll(known, 1, 0)  # the first frame of a sequence comes after BOS
-        errors = np.where(before, right - told[:, : right.shape[1]], 0.0)
-        steps = np.where(before, right - np.roll(right, 1, 0), 0.0)
+        errors = np.where(before, right - told[:, : right.shape[1]].astype(np.float64), 0.0)
+        steps = np.where(before, right - np.roll(right, 1, 0).astype(np.float64), 0.0)
         counted = {
             "nats": costs.sum(1),
             "frames": asked & known.any(1),

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 SOURCE = "source"
 TOGETHER = 4096  # symbols scored side by side
-SHOWN = 5  # rows that a filter names
+SHOWN, LETTERS = 5, 30  # pairs that a filter names, and by how much of their targets
 
 
 @register("translate")
@@ -127,12 +127,20 @@ def cleaned(task: Task, prepared: Prepared) -> Prepared:
     left = np.flatnonzero(~kept)
     if not len(left):
         return prepared
-    told = ", ".join(f"{row + 1:,} ({one[row]:,} and {other[row]:,})" for row in left[:SHOWN])
+    named = (f"{_beginning(prepared, row)} ({one[row]:,} and {other[row]:,} symbols)" for row in left[:SHOWN])
     note = (
         f"{len(left):,} of {len(kept):,} pairs to learn from were left out, one side longer than {ratio:g} times the "
-        f"other: rows {told}{', …' if len(left) > SHOWN else ''}"
+        f"other: {', '.join(named)}{', …' if len(left) > SHOWN else ''}"
     )
     return replace(prepared, train=part.select(np.flatnonzero(kept)), remarks=(note,))
+
+
+def _beginning(prepared: Prepared, row: int) -> str:
+    """How the target of a pair to learn from begins, by which it is found in the data."""
+    corpus = prepared.train[TARGET]
+    start = corpus.starts[row] + 1
+    text = prepared.codecs[TARGET].decode(corpus.ids[start : start + corpus.lengths[row]])
+    return repr(text if len(text) <= LETTERS else f"{text[:LETTERS]}…")
 
 
 def scored(model: LanguageModel, part: Part) -> Score:

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import numpy as np
 import torch
 
 from chainrule.data.dataset import Prepared
@@ -20,6 +21,7 @@ from chainrule.errors import BundleError, ConfigError, ModelError
 from chainrule.heads.base import Head
 from chainrule.models.base import ModelConfig
 from chainrule.models.neural import Neural, NeuralLanguageModel
+from chainrule.nn.dropout import WordDropout
 from chainrule.nn.threads import in_threads
 from chainrule.progress import Limit, Progress, Step
 from chainrule.runtime import blocks_kept
@@ -167,11 +169,21 @@ def _body(run: Run, settled: Settings) -> Neural:
 
 
 def _spelled(body: Neural, task: Task, prepared: Prepared) -> Neural:
-    """One that reads letters is told how the words are spelled, those outside the vocabulary, too."""
-    letters, codec = body.config.word_letters, prepared.codecs[task.body_role(prepared.codecs)]
+    """One that reads letters is told how all words are spelled, and which are rare."""
+    role = task.body_role(prepared.codecs)
+    letters, codec = body.config.word_letters, prepared.codecs[role]
     if not letters:
         return body
+    _count_rare(body, prepared.train[role].ids)
     return body.respelled(codec.spellings(letters), (prepared.words or codec).spellings(letters, codec.size))
+
+
+def _count_rare(body: Neural, ids: np.ndarray) -> None:
+    """Word dropout drops what is rare in these ids; words beyond the vocabulary are known by their letters."""
+    counts = np.bincount(ids, minlength=body.config.vocab_size)[: body.config.vocab_size]
+    for part in body.modules():
+        if isinstance(part, WordDropout):
+            part.count(torch.from_numpy(counts))
 
 
 @contextmanager

@@ -16,12 +16,13 @@ from chainrule.data.columns import Data
 from chainrule.data.conll import is_columns
 from chainrule.data.frames import are_frames
 from chainrule.data.given import plain
-from chainrule.data.glue import GLUE
+from chainrule.data.glue import GLUE, has_numbers
 from chainrule.data.paths import FORMATS, plain_suffix
 from chainrule.data.roles import Request, Role
 from chainrule.data.rows import LABEL, PAIR, TEXT
 from chainrule.data.sources import ReadConfig, read
 from chainrule.errors import ChainruleError, ConfigError
+from chainrule.tasks.base import task as task_class
 
 TRANSLATED = {"source", "target"}  # roles of translation
 MULTI_LABEL, NEXT_FRAME = "multi-label", "next-frame"
@@ -43,12 +44,19 @@ def guessed_task(options: Mapping[str, Any], data: Data | None = None) -> str | 
     if not one and _is_conll(data):
         return "tag"
     answers = list(islice(_cells(options, data, _column(options, LABEL), LABEL), LOOKED_AT))
-    if _are_measured(answers):
+    if _are_measured(answers) or (options.get("format") == GLUE and _has_numbers(data)):
         return "regress"
     if one:
         return "classify"
     texts = islice(_cells(options, data, options.get("column") or _column(options, TEXT), TEXT), LOOKED_AT)
     return "tag" if _one_each(answers, texts) else "classify"
+
+
+def told(task: str) -> str:
+    """Why a task was taken that nobody named."""
+    kind = task_class(task)
+    what = "sources" if kind.source else "numbers" if kind.answers_numbers else "labels"
+    return f"task: {task}, because there is a column of {what}"
 
 
 def framed(options: Mapping[str, Any], data: Data, codec: str | None = None) -> bool:
@@ -97,6 +105,15 @@ def _is_conll(data: Data | None) -> bool:
         return plain_suffix(path) == ".conllu"
     try:
         return is_columns(read(path).lines_of(path))
+    except ChainruleError:  # told when the data are read in earnest
+        return False
+
+
+def _has_numbers(data: Data | None) -> bool:
+    """Whether the first file of GLUE is one of those whose labels are numbers."""
+    first = data[0] if isinstance(data, list | tuple) and data else data
+    try:
+        return isinstance(first, str | os.PathLike) and os.path.isfile(first) and has_numbers(Path(first))
     except ChainruleError:  # told when the data are read in earnest
         return False
 

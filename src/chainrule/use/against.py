@@ -46,9 +46,13 @@ class PairedEvaluation:
 
 
 def evaluate_against(
-    bundle: Bundle, other: Bundle, source: Data, label: str | None = None, **reading: Any
+    bundle: Bundle, other: Bundle, source: Data, /, label: str | None = None, **reading: Any
 ) -> PairedEvaluation:
     """Judge two models of the same task on the same data, each reading it as its own was read."""
+    if bundle.task.source is not None or other.task.source is not None:
+        from chainrule.use.evaluate_texts import evaluate_translations_against
+
+        return evaluate_translations_against(bundle, other, source, **reading)
     kinds = [predictor(one)[0].name for one in (bundle, other)]
     if kinds[0] != kinds[1]:
         raise ConfigError(

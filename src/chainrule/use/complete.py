@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from chainrule.codecs.base import Codec, HalfTyped
 from chainrule.symbols import EOS, UNK
+from chainrule.use.conditional import UNWRITTEN, refuse_without_source
 from chainrule.use.text import check_writes, endless, joined, prompt_ids, shown
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ def complete(
     from chainrule.decode.config import Constraints
 
     check_writes(bundle.codec)
+    refuse_without_source(bundle, UNWRITTEN)
     known = [prompt_ids(bundle.codec, prompt) for prompt in prompts]
     half = [bundle.codec.half_typed(prompt) for prompt in prompts]
     never: tuple[int, ...] = (EOS,) if endless(bundle.card) else ()

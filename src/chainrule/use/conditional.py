@@ -22,8 +22,15 @@ if TYPE_CHECKING:
 ABSENT = "This model's task is {task!r}, and it writes from no source: its texts are scored by `score`."
 UNSAID = (
     "This model writes from a source, and its texts are more or less probable by it: say what each is written from "
-    "(rank --source; in Python log_probability(targets, sources))."
+    "(rank --source, evaluate --source --target; in Python log_probability(targets, sources))."
 )
+UNWRITTEN = "This model writes from a source, and none is given here. Use: chainrule translate MODEL SOURCE"
+
+
+def refuse_without_source(bundle: Bundle, told: str) -> None:
+    """Refuse to use a model that writes from a source as if there were none: it never learnt to."""
+    if bundle.task.source is not None:
+        raise ModelError(told)
 
 
 def log_probability(bundle: Bundle, targets: Iterable[str], sources: Iterable[Any]) -> np.ndarray:

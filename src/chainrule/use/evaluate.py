@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from chainrule.data.dataset import encoded_part, read_columns
 from chainrule.data.roles import Role
+from chainrule.errors import ConfigError
 from chainrule.judge.bootstrap import ends
 from chainrule.judge.judged import Judged, resamples
 from chainrule.use.columns import columns_of
@@ -19,6 +20,7 @@ from chainrule.use.spelled import knowing, read_roles
 if TYPE_CHECKING:
     from chainrule.bundle import Bundle
     from chainrule.data.columns import Data
+    from chainrule.draw.picture import Picture
 
 SECONDS = 10.0  # for the bootstrap
 
@@ -43,6 +45,22 @@ class Evaluation:
         drawn = resamples(self.judged, SECONDS)
         return {name: ends(one) for name, one in drawn.items() if len(one) and name in self.figures}
 
+    def plot(self) -> Picture:
+        """Confusion matrix and reliability of a classifier: `found.plot().save("answers.svg")`."""
+        from chainrule.draw.answers import picture
+        from chainrule.draw.picture import Picture
+
+        drawn = picture(self.judged.details())
+        if not drawn:
+            raise ConfigError(f"There is no picture of the task {self.task!r}: figures alone are told.")
+        return Picture("Confusion and calibration", drawn)
+
+    def _repr_html_(self) -> str:
+        from chainrule.draw.answers import picture
+        from chainrule.use.pictures import evaluation_table
+
+        return f"{evaluation_table(self)}{picture(self.judged.details())}"
+
     def to_dict(self) -> dict[str, Any]:
         """For scripts."""
         return {
@@ -56,8 +74,16 @@ class Evaluation:
         }
 
 
-def evaluate(bundle: Bundle, source: Data, label: str | None = None, **reading: Any) -> Evaluation:
-    """Judge on data read as the model's own were; `label` is the column of answers, `reading` what else differs."""
+def evaluate(bundle: Bundle, source: Data, /, label: str | None = None, **reading: Any) -> Evaluation:
+    """Judge on data read as the model's own were; `label` is the column of answers, `reading` what else differs.
+
+    A model that translates is judged by what it writes: `source` and `target` may name columns, and settings of
+    `translate` are allowed.
+    """
+    if bundle.task.source is not None:
+        from chainrule.use.evaluate_texts import evaluate_translations
+
+        return evaluate_translations(bundle, source, **reading)
     began = time.perf_counter()
     task, head = predictor(bundle)
     columns = columns_of(bundle, source, reading)

@@ -27,18 +27,20 @@ if TYPE_CHECKING:
     from chainrule.codecs.base import Blocks
 
 
-def evaluate_translations(
-    bundle: Bundle, data: Data, columns: Mapping[str, str | None] | None = None, **options: Any
-) -> Evaluation:
-    """Translate the sources of data and judge what comes of it; how probable the right targets are is told, too."""
-    return _translated(bundle, data, columns, options)[0]
+def evaluate_translations(bundle: Bundle, data: Data, **options: Any) -> Evaluation:
+    """Translate the sources of data and judge what comes of it; how probable the right targets are is told, too.
+
+    `source` and `target` name columns of a table, several sources with commas between; other options are those of
+    `translate`, of METEOR and of reading data.
+    """
+    return _translated(bundle, data, options)[0]
 
 
 def evaluate_translations_against(
-    bundle: Bundle, other: Bundle, data: Data, columns: Mapping[str, str | None] | None = None, **options: Any
+    bundle: Bundle, other: Bundle, data: Data, **options: Any
 ) -> PairedEvaluation:
     """Two models that translate the same sources."""
-    return _paired(*(_translated(one, data, columns, options) for one in (bundle, other)))
+    return _paired(*(_translated(one, data, options) for one in (bundle, other)))
 
 
 def evaluate_texts(hypotheses: Given, references: Given | Sequence[Given], **options: Any) -> Evaluation:
@@ -63,14 +65,13 @@ def _paired(first: Found, second: Found) -> PairedEvaluation:
     return PairedEvaluation(first[0], second[0], differences(first[1], second[1]))
 
 
-def _translated(
-    bundle: Bundle, data: Data, columns: Mapping[str, str | None] | None, options: Mapping[str, Any]
-) -> Found:
+def _translated(bundle: Bundle, data: Data, options: Mapping[str, Any]) -> Found:
     began = time.perf_counter()
-    meteor, rest = parted(options, MeteorConfig)
+    columns, rest = _parted(options)
+    meteor, rest = parted(rest, MeteorConfig)
     reading = share(rest, ReadConfig)
     translator = Translator.of(bundle, {name: one for name, one in rest.items() if name not in reading})
-    given = _columns(translator.reader.roles, columns or {})
+    given = _columns(translator.reader.roles, columns)
     named = {} if isinstance(data, Mapping) else {**bundle.card.get("columns", {}), **given}
     roles = [replace(role, column=named.get(role.name)) for role in bundle.task.roles()]
     blocks = read_columns(data, bundle.codecs, roles=roles, options=reading).whole()
@@ -81,6 +82,12 @@ def _translated(
     said = [choices[0].text for choices in translator.choices(sources)]
     found = rewritten(said, [targets], others, meteor)
     return Evaluation(bundle.task.name, found, time.perf_counter() - began), found
+
+
+def _parted(options: Mapping[str, Any]) -> tuple[dict[str, str | None], dict[str, Any]]:
+    """Names of columns, and all other options."""
+    names = {name: value for name, value in options.items() if name in (SOURCE, TARGET)}
+    return names, {name: value for name, value in options.items() if name not in names}
 
 
 def _columns(sources: Sequence[str], columns: Mapping[str, str | None]) -> dict[str, str]:

@@ -13,6 +13,7 @@ from chainrule.errors import ConfigError
 from chainrule.models.base import LanguageModel
 from chainrule.runtime import blocks_kept
 from chainrule.symbols import EOS
+from chainrule.use.conditional import UNWRITTEN, refuse_without_source
 from chainrule.use.phrases import phrase_constraints
 from chainrule.use.text import (
     check_writes,
@@ -150,6 +151,7 @@ class _Task:
     def of(cls, bundle: Bundle, config: GenerationConfig, draft: Bundle | None) -> _Task:
         refuse_draft_for_a_beam(config, draft)
         check_writes(bundle.codec)
+        refuse_without_source(bundle, UNWRITTEN)
         if draft is not None:
             check_shared_codecs(bundle, draft)
             if config.bad_words:

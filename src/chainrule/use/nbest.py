@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chainrule.config import Config, option
+from chainrule.data.given import Table
 from chainrule.errors import ConfigError, DataError
 from chainrule.use.score import SequenceScore, opened, results_of
 from chainrule.use.source_inputs import SourceReader
@@ -135,10 +137,11 @@ def rank_file(
 def rank_from(bundle: Bundle, candidates: Sequence[str], config: NbestConfig, load: Load) -> Nbest:
     """The same of texts; the source of all of them is what the settings say, a tab between several."""
     said = {} if config.source is None else dict(enumerate(config.source.split("\t")))
-    table = {"candidate": list(candidates)} | {
+    columns = {"candidate": list(candidates)} | {
         f"source {n}": [one] * len(candidates) for n, one in said.items()
     }
-    told = replace(config, source=",".join(list(table)[1:]) or None)
+    told = replace(config, source=",".join(list(columns)[1:]) or None)
+    table = Table("the candidates", columns, tuple(columns))
     return rank_file(bundle, table, told, load, column="candidate")[0]
 
 
@@ -151,17 +154,19 @@ class Other:
     weight: float
     backwards: bool
 
-    def logs(self, texts: Texts, sources: Sequence[Texts]) -> list[float]:
+    def logs(self, texts: Texts, sources: Sequence[Texts], folders: Sequence[Path]) -> list[float]:
         """Log2-probability of each text or, backwards, of its source given the text."""
         if self.backwards:
             if len(sources) != 1:
                 raise ConfigError("--channel reads one source, a text.")
             [texts], sources = sources, [texts]
-        return [one.log2prob for one in _scored(self.bundle, texts, sources)]
+        return [one.log2prob for one in _scored(self.bundle, texts, sources, folders)]
 
 
-def _scored(bundle: Bundle, texts: Texts, sources: Sequence[Texts], first: int = 1) -> list[SequenceScore]:
-    """Of each text, given its source where the model has one."""
+def _scored(
+    bundle: Bundle, texts: Texts, sources: Sequence[Texts], folders: Sequence[Path], first: int = 1
+) -> list[SequenceScore]:
+    """Of each text, given its source where the model has one; files that sources name may lie in `folders`."""
     reader = SourceReader(bundle)
     if bundle.task.source is None or not sources:
         return list(results_of(bundle, texts, first))
@@ -169,7 +174,7 @@ def _scored(bundle: Bundle, texts: Texts, sources: Sequence[Texts], first: int =
         raise ConfigError(
             f"This model reads {', '.join(reader.roles)}: name as many sources, --source A,B, not {len(sources)}."
         )
-    return list(results_of(bundle, texts, first, reader.cells(sources)))
+    return list(results_of(bundle, texts, first, reader.cells(sources, folders)))
 
 
 def _check_table(source: Source) -> None:
@@ -189,12 +194,12 @@ def _candidates(
     kept = {role: column for role, column in named.items() if column} | {name: name for name in weights}
     given = [one.strip() for one in config.source.split(",")] if config.source else []
     columns = (source.config.column, *given, *kept.values())
-    first = 1
+    first, folders = 1, list(dict.fromkeys(path.parent for path in source.files))
     for texts, *cells in source.rows(columns, (False,) * len(columns)):
         sources, told = cells[: len(given)], cells[len(given) :]
         rows = {role: _decoded(column) for role, column in zip(kept, told, strict=True)}
-        said = {one.name: one.logs(texts, sources) for one in others}
-        for place, scored in enumerate(_scored(bundle, texts, sources, first)):
+        said = {one.name: one.logs(texts, sources, folders) for one in others}
+        for place, scored in enumerate(_scored(bundle, texts, sources, folders, first)):
             row = {role: column[place] for role, column in rows.items()}
             more = {one.name: (one.weight, said[one.name][place]) for one in others}
             yield row.get("group"), _candidate(replace(scored, id=row.get("id")), row, more, source, config)

@@ -10,6 +10,7 @@ import numpy as np
 
 from chainrule.errors import ConfigError
 from chainrule.symbols import EOS
+from chainrule.use.conditional import UNWRITTEN, refuse_without_source
 from chainrule.use.text import check_writes, prompt_ids, text_of
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ def next_symbols(bundle: Bundle, prompt: str = "", k: int = 20) -> NextSymbols:
     if isinstance(k, bool) or not isinstance(k, int) or k < 1:
         raise ConfigError(f"k says how many symbols are wanted, 1 or more, not {k!r}.")
     check_writes(bundle.codec)
+    refuse_without_source(bundle, UNWRITTEN)
     cursor = begin(bundle.model, [prompt_ids(bundle.codec, text_of(prompt))])
     probabilities = np.exp(cursor.logs[0].cpu().numpy())  # (V,)
     order = np.argsort(-probabilities, kind="stable")[:k]

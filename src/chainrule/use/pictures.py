@@ -13,6 +13,7 @@ from chainrule.errors import ConfigError
 
 if TYPE_CHECKING:
     from chainrule.bundle import Bundle
+    from chainrule.use.evaluate import Evaluation
     from chainrule.use.forecast import Forecast, Forecasts
     from chainrule.use.next import NextSymbols
     from chainrule.use.score import ModelScore, TextScore
@@ -151,6 +152,13 @@ def html_table(caption: str, rows: Iterable[Sequence[object]]) -> Html:
     """Rows of cells."""
     lines = [tag("tr", *(tag("td", cell) for cell in row)) for row in rows]
     return tag("table", *([tag("caption", caption)] if caption else []), *lines)
+
+
+def evaluation_table(found: Evaluation) -> Html:
+    """Figures of a model with their intervals."""
+    ends = {name: " to ".join(map(_figure, one)) for name, one in found.intervals.items()}
+    rows = [[name.replace("_", " "), _figure(one), ends.get(name, "")] for name, one in found.figures.items()]
+    return html_table(f"{found.judged.examples:,} examples", [["", "figure", "95 % interval"], *rows])
 
 
 def _figure(value: object) -> str:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from chainrule.codecs.base import Codec, Texts
-from chainrule.errors import ConfigError, ModelError
+from chainrule.errors import ConfigError
 from chainrule.judge.names import own_names
 from chainrule.judge.score import Score, measure, measure_each, score_ids
 from chainrule.models.base import LanguageModel
 from chainrule.nn.tap import listening
 from chainrule.progress import Step, no_progress, progress
 from chainrule.symbols import BOS
-from chainrule.use.conditional import UNSAID, logs_of
+from chainrule.use.conditional import UNSAID, logs_of, refuse_without_source
 from chainrule.use.source_inputs import SourceReader, Sources
 from chainrule.use.text import encodable, texts_of, typed_texts
 from chainrule.use.unknown import unknown_each
@@ -146,6 +146,7 @@ def score(bundle: Bundle, text: str) -> TextScore:
             f"score wants one text, and a {type(text).__name__} came. Use score_each for a result for each of several "
             "texts, or score_texts for one of all together."
         )
+    refuse_without_source(bundle, UNSAID)
     began = time.perf_counter()
     texts = typed_texts(bundle.codec, [text])
     encoded = bundle.codec.encode(texts)
@@ -174,6 +175,7 @@ def score_texts(bundle: Bundle, texts: Iterable[str]) -> DataScore:
     """How probable several texts are together."""
     if isinstance(texts, str):
         raise ConfigError("score_texts wants several texts, and one came. Use score(text) for one.")
+    refuse_without_source(bundle, UNSAID)
     began = time.perf_counter()
     with no_progress("scoring") as step:
         total = _score_blocks(bundle.codec, bundle.model, [typed_texts(bundle.codec, texts_of(texts))], step)
@@ -182,6 +184,7 @@ def score_texts(bundle: Bundle, texts: Iterable[str]) -> DataScore:
 
 def score_file(bundle: Bundle, source: Given, **reading: Any) -> DataScore:
     """How probable data are, of any size; `reading` are the settings of `data.sources.ReadConfig`."""
+    refuse_without_source(bundle, UNSAID)
     began = time.perf_counter()
     blocks = opened(bundle.codec, bundle.card.get("reading", {}), source, reading)
     with progress("scoring", _size_of(blocks), "B") as step:
@@ -270,8 +273,8 @@ def data_score(bundle: Bundle, total: Score, began: float) -> DataScore:
 
 def scores_of(bundle: Bundle, texts: Texts, inputs: EncoderInputs | None = None) -> list[Score]:
     """The score of each of these whole sequences, computed side by side, given what each is written from."""
-    if bundle.task.source and inputs is None:
-        raise ModelError(UNSAID)
+    if inputs is None:
+        refuse_without_source(bundle, UNSAID)
     encoded = bundle.codec.encode(texts)
     logs = bundle.model.score_ids(encoded.ids) if inputs is None else logs_of(bundle, encoded.ids, inputs)
     scores = measure_each(encoded.ids, logs)

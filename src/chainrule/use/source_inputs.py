@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from chainrule.codecs.base import Texts
+from chainrule.codecs.base import Codec, Texts
 from chainrule.data.attached import attached, attaches
 from chainrule.data.corpus import Corpus, is_bare
 from chainrule.data.encoder_inputs import EncoderInputs
@@ -53,9 +54,18 @@ class SourceReader:
                 found[role].append(self._text(role, value))
         return {role: self._texts(role, encodable(some)) for role, some in found.items()}
 
-    def cells(self, columns: Sequence[Texts]) -> Sources:
-        """The same of cells of a table, a column for each source."""
-        return {role: self._texts(role, texts) for role, texts in zip(self.roles, columns, strict=True)}
+    def cells(self, columns: Sequence[Texts], folders: Sequence[Path] = ()) -> Sources:
+        """The same of cells of a table, a column for each source; files that they name may lie in `folders`."""
+        each = zip(self.roles, columns, strict=True)
+        return {role: self._texts(role, texts, folders) for role, texts in each}
+
+    def spelled(self, items: Iterable[Any]) -> Iterator[tuple[Codec, str]]:
+        """Every text and label among the sources of some items, with the codec that reads it."""
+        for item in items:
+            for role, value in zip(self.roles, self._each(item), strict=True):
+                codec = self.bundle.codecs[role]
+                if not attaches(type(codec)) and isinstance(value, str):
+                    yield codec, value
 
     def lines(self, lines: Iterable[str]) -> Sources:
         """The same of lines as a stream gives them."""
@@ -85,8 +95,8 @@ class SourceReader:
         [(texts,)] = row_blocks([cells], (codec.joins_rows,))
         return next(iter(texts)).decode()
 
-    def _texts(self, role: str, texts: Texts) -> Texts:
-        return attached(texts, type(self.bundle.codecs[role]))
+    def _texts(self, role: str, texts: Texts, folders: Sequence[Path] = ()) -> Texts:
+        return attached(texts, type(self.bundle.codecs[role]), folders)
 
     def inputs(self, sources: Sources) -> EncoderInputs:
         """What an encoder is given of them."""

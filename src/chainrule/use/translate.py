@@ -55,7 +55,8 @@ class WriteConfig(Config):
         """Of sources this long, each of which has `count` rows."""
         rows = [length for length in lengths for _ in range(count)]
         least = [math.floor(self.min_length_ratio * length) for length in rows]
-        most = [min(longest, math.floor(self.max_length_ratio * length) + SPARE) for length in rows]
+        usual = [math.floor(self.max_length_ratio * length) + SPARE for length in rows]
+        most = [min(longest, max(both)) for both in zip(least, usual, strict=True)]
         return Constraints(least=least, most=most, **more)
 
 

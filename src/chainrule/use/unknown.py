@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 
 def unknown(bundle: Bundle, text: str) -> tuple[str, ...]:
     """The symbols that become UNK, each once, in order; a literal `<unk>` is none of them."""
-    codec, texts = bundle.codec, typed_texts(bundle.codec, [text])
+    return unknown_to(bundle.codec, text)
+
+
+def unknown_to(codec: Codec, text: str) -> tuple[str, ...]:
+    """The same by the vocabulary of one column."""
+    texts = typed_texts(codec, [text])
     encoded = codec.encode(texts)
     if not encoded.unknown:
         return ()

@@ -31,6 +31,15 @@ def packed(value: Any) -> Any:
     return value
 
 
+def characters(value: Any) -> Any:
+    """The same, halves of characters in its texts written out: they can be neither shown nor kept."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, Mapping):
+        return {characters(name): characters(one) for name, one in value.items()}
+    return [characters(one) for one in value] if isinstance(value, list | tuple) else value
+
+
 def _packed(array: np.ndarray) -> dict[str, Any]:
     kind = kind_of(array)
     numbers = np.ascontiguousarray(array, KINDS[kind])

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from chainrule.config import option
-from chainrule.errors import ModelError
+from chainrule.errors import ConfigError, ModelError
 from chainrule.nn.tap import replacing
 from chainrule.views.habits import Habits
 from chainrule.views.kinds import Kind, register
-from chainrule.views.reading import Read, read
+from chainrule.views.reading import Read, fits, read
 from chainrule.views.scene import COOL, INK, QUIET, Box, Part, Scene, Words, breadth, cut, mixed
 from chainrule.views.text import lines_of, named, written
 from chainrule.views.view import View
@@ -30,6 +30,8 @@ CELL, SMALL, LABEL = (
     14,
 )  # of the large picture, of each head in the overview, letters of a symbol
 CAVEAT = "Attention weights show what a layer reads from, not why the model answers as it does."
+CUT = "Give shorter ones, one a line."
+MANY = "layers go from 1 to {}, heads from 1 to {}."
 NONE = "A {family} has no attention to look at. Families that have it: gpt, bert, transformer, seq2seq."
 
 
@@ -49,7 +51,7 @@ class Grid:
         return {
             **vars(self),
             "entropy": entropy,
-            "flat": entropy / max(1e-9, math.log2(max(2, len(self.keys)))),
+            "flat": entropy / max(1e-9, evenly(self.weights)),
         }
 
 
@@ -78,8 +80,12 @@ class Attention(Kind):
             losses = [ablated(bundle, found, grid) for grid in grids] if self.ablate else []
             habits = habits_of(bundle, lines_of(self.corpus, self.most)) if self.corpus else None
             models.append({"grids": [grid.to_dict() for grid in grids], "losses": losses, "habits": habits})
-        shape = models[0]["grids"][-1]["weights"].shape
-        chosen = {"layer": min(self.layer or shape[0], shape[0]) - 1, "head": min(self.head, shape[1]) - 1}
+        layers, heads = models[0]["grids"][-1]["weights"].shape[:2]
+        if self.head > heads or (self.layer or 1) > layers:
+            raise ConfigError(
+                f"There is no head {self.layer or layers}.{self.head}: {MANY.format(layers, heads)}"
+            )
+        chosen = {"layer": (self.layer or layers) - 1, "head": self.head - 1}
         data = {"names": named(bundles), "models": models, **chosen}
         return View(
             "attention", data, {"title": f"attention in {cut(text, 60)!r}", "text": text, "notes": [CAVEAT]}
@@ -114,19 +120,22 @@ def habits_of(bundle: Bundle, texts: Sequence[str]) -> dict[str, Any]:
     """How much of its attention each head of a model gives to the symbol before, the same symbol, … in these texts."""
     if bundle.task.source is not None:
         raise ModelError("Habits are of models that attend to their own text. Leave --corpus out.")
-    habits = Habits()
-    for text in texts:
+    habits, short = Habits(), [text for text in texts if fits(bundle, text)]
+    if not short:
+        raise ModelError(f"All {len(texts)} texts of the corpus are longer than the model can read. {CUT}")
+    for text in short:
         found = read(bundle, text, *WEIGHTS)
         [grid] = grids_of(bundle, found)
         habits.add(grid.weights, found.ids)
     names, shares = habits.shares()
-    return {"names": names, "shares": shares, "texts": len(texts)}
+    return {"names": names, "shares": shares, "texts": len(short), "long": len(texts) - len(short)}
 
 
 def _habits_told(habits: Mapping[str, Any] | None) -> Iterator[str]:
     if habits is None:
         return
-    yield f"what each head looks at as a habit, over {habits['texts']:,} texts"
+    long = f"; {habits['long']:,} that are too long are left out" if habits["long"] else ""
+    yield f"what each head looks at as a habit, over {habits['texts']:,} texts{long}"
     for (layer, head), _ in np.ndenumerate(habits["shares"][..., 0]):
         shares = habits["shares"][layer, head]
         best = int(shares.argmax())
@@ -138,6 +147,12 @@ def entropies(weights: np.ndarray) -> np.ndarray:
     logs = np.log2(weights, where=weights > 0, out=np.zeros_like(weights))
     found: np.ndarray = -(weights * logs).sum(-1).mean(-1)
     return found
+
+
+def evenly(weights: np.ndarray) -> float:
+    """The entropy in bits, over the queries, if heads looked alike at all they may look at, by weights (…, H, T, S)."""
+    seen = (weights > 0).any((0, 1)).sum(-1)  # (T,)
+    return float(np.log2(np.maximum(1, seen)).mean())
 
 
 def grids_of(bundle: Bundle, found: Read) -> list[Grid]:
@@ -237,13 +252,13 @@ def _heat(
     size: float,
     names: tuple[Sequence[str], Sequence[str]] | None = None,
 ) -> Iterator[Part]:
-    """A heat map of weights (T, S)."""
+    """A heat map of weights (T, S), as dark as their square roots: small ones are to be seen, too."""
     rows, columns = cells.shape
     yield Box(x, y, columns * size, rows * size, mixed(COOL, 0.04))
-    for row, column in zip(*np.nonzero(cells >= 0.01), strict=True):
+    for row, column in zip(*np.nonzero(cells >= 0.002), strict=True):
         weight = float(cells[row, column])
         told = f"{names[0][row]} → {names[1][column]}: {weight:.3f}" if names else ""
-        yield Box(x + column * size, y + row * size, size, size, mixed(COOL, weight), told)
+        yield Box(x + column * size, y + row * size, size, size, mixed(COOL, math.sqrt(weight)), told)
 
 
 def _told(view: View, name: str, grid: Mapping[str, Any], losses: Sequence[np.ndarray]) -> Iterator[str]:
@@ -254,7 +269,8 @@ def _told(view: View, name: str, grid: Mapping[str, Any], losses: Sequence[np.nd
         order = np.argsort(-weights, kind="stable")[:3]
         most = ", ".join(f"{grid['keys'][at]} {weights[at]:.0%}" for at in order if weights[at] >= 0.005)
         yield f"  {query:>14}  {most}"
-    yield "entropy in bits, a row for each layer, a column for each head"
+    flat = evenly(grid["weights"])
+    yield f"entropy in bits, a row for each layer, a column for each head; {flat:.2f} would be flat, 0 is one symbol"
     yield from (f"  {'  '.join(f'{one:5.2f}' for one in row)}" for row in grid["entropy"])
     for cost in losses:
         yield "what is lost without a head, bits per symbol"

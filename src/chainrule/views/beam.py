@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from chainrule.config import option
 from chainrule.use.search_tree import SearchTree, TreeNode, search_tree
 from chainrule.views.kinds import Kind, register
 from chainrule.views.scene import COOL, INK, LINE, QUIET, Part, Scene, Stroke, Words, breadth, cut
-from chainrule.views.text import visible
+from chainrule.views.text import named, visible
 from chainrule.views.view import View
 
 if TYPE_CHECKING:
@@ -44,32 +45,34 @@ class Beam(Kind):
             given["length_penalty"] = self.length_penalty
         if self.prefix:
             given["prefix"] = self.prefix
-        bundle = bundles[0]
-        found = search_tree(bundle, text, branches=self.branches, **given)
-        of = "translations of" if bundle.task.source is not None else "what follows"
-        return View(
-            "beam", _data(found), {"title": f"beam of {self.beam}: {of} {cut(text, 60)!r}", "text": text}
-        )
+        models = [
+            {"name": name, **_data(search_tree(bundle, text, branches=self.branches, **given))}
+            for name, bundle in zip(named(bundles), bundles, strict=True)
+        ]
+        of = "translations of" if bundles[0].task.source is not None else "what follows"
+        title = f"beam of {self.beam}: {of} {cut(text, 60)!r}"
+        return View("beam", {"models": models}, {"title": title, "text": text})
 
     @staticmethod
     def scene(view: View) -> Scene:
-        tree = _tree(view)
-        places = _places(tree)
         parts: list[Part] = [Words(16, 20, CAVEAT, QUIET, SIZE)]
-        for number, node in enumerate(tree.nodes):
-            x, y = places[number]
-            before = (8.0, places[-1][1]) if node.parent is None else _behind(places[node.parent])
-            colour = LINE if node.state == "dropped" else QUIET
-            parts.append(
-                Stroke([before, (x - 8, y), (x - 2, y)], colour, 1.0 if node.state == "dropped" else 1.6)
-            )
-            parts += _said(node, x, y)
-        wide = max([STEP, *(x + STEP for x, _ in places[:-1])])
-        return Scene(max(wide, breadth(CAVEAT, SIZE) + 32), 48 + ROW * _leaves(tree), parts, view.title)
+        wide, y = breadth(CAVEAT, SIZE) + 32, 44.0
+        for model in view["models"]:
+            if len(view["models"]) > 1:
+                parts.append(Words(16, y + 4, model["name"], INK, bold=True))
+                y += ROW + 4
+            tree = _tree(model)
+            wide = max(wide, _drawn(parts, tree, y))
+            y += ROW * _leaves(tree) + ROW / 2
+        return Scene(wide, y, parts, view.title)
 
     @staticmethod
     def words(view: View) -> str:
-        return f"{_tree(view)}\n{CAVEAT} ×: dropped."
+        named = len(view["models"]) > 1
+        told = [
+            f"{model['name']}\n{_tree(model)}" if named else str(_tree(model)) for model in view["models"]
+        ]
+        return "\n".join([*told, f"{CAVEAT} ×: dropped."])
 
 
 def _data(tree: SearchTree) -> dict[str, Any]:
@@ -86,15 +89,27 @@ def _data(tree: SearchTree) -> dict[str, Any]:
     }
 
 
-def _tree(view: View) -> SearchTree:
+def _tree(model: Mapping[str, Any]) -> SearchTree:
     """The tree again."""
     names = "parents", "symbols", "log_probabilities", "lengths", "states", "reasons", "ranks"
-    columns = (np.asarray(view[name]).tolist() for name in names)
+    columns = (np.asarray(model[name]).tolist() for name in names)
     nodes = (
         TreeNode(None if parent < 0 else parent, symbol, log, length, state, why, rank or None)
         for parent, symbol, log, length, state, why, rank in zip(*columns, strict=True)
     )
-    return SearchTree(str(view.meta.get("text", "")), view["beam"], tuple(nodes))
+    return SearchTree("", model["beam"], tuple(nodes))
+
+
+def _drawn(parts: list[Part], tree: SearchTree, top: float) -> float:
+    """A tree below this height; how far to the right it reaches."""
+    places = _places(tree, top)
+    for number, node in enumerate(tree.nodes):
+        x, y = places[number]
+        before = (8.0, places[-1][1]) if node.parent is None else _behind(places[node.parent])
+        colour, width = (LINE, 1.0) if node.state == "dropped" else (QUIET, 1.6)
+        parts.append(Stroke([before, (x - 8, y), (x - 2, y)], colour, width))
+        parts += _said(node, x, y)
+    return max([STEP, *(x + STEP for x, _ in places[:-1])])
 
 
 def _leaves(tree: SearchTree) -> int:
@@ -102,7 +117,7 @@ def _leaves(tree: SearchTree) -> int:
     return max(1, sum(not some for some in tree.children()[:-1]))
 
 
-def _places(tree: SearchTree) -> list[tuple[float, float]]:
+def _places(tree: SearchTree, top: float) -> list[tuple[float, float]]:
     """Where each node stands, a column for each symbol; the last place is that of the prompt.
 
     A node with continuations stands level with the first of them.
@@ -111,10 +126,10 @@ def _places(tree: SearchTree) -> list[tuple[float, float]]:
     row, waiting = 0, list(reversed(children[-1]))
     while waiting:
         number = waiting.pop()
-        places[number] = (24 + (tree.nodes[number].length - 1) * STEP, 44 + row * ROW)
+        places[number] = (24 + (tree.nodes[number].length - 1) * STEP, top + row * ROW)
         row += not children[number]
         waiting += reversed(children[number])
-    return [*places[:-1], (8.0, 44.0)]
+    return [*places[:-1], (8.0, top)]
 
 
 def _behind(place: tuple[float, float]) -> tuple[float, float]:

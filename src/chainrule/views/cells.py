@@ -12,7 +12,20 @@ from chainrule.config import option
 from chainrule.errors import ConfigError, ModelError
 from chainrule.views.kinds import Kind, register
 from chainrule.views.reading import Read, read
-from chainrule.views.scene import COOL, HEAT, INK, QUIET, Box, Part, Scene, Words, breadth, cut, mixed
+from chainrule.views.scene import (
+    COOL,
+    HEAT,
+    INK,
+    QUIET,
+    Box,
+    Part,
+    Scene,
+    Words,
+    breadth,
+    cut,
+    mixed,
+    paragraphs,
+)
 from chainrule.views.text import file_text, named, written
 from chainrule.views.units import Found, search, told
 from chainrule.views.view import View
@@ -24,6 +37,7 @@ VALUES, GATES = ("layers.*.cell", "layers.*.hidden"), "layers.*.gates.*"
 NONE = "A {family} has no units that go from step to step. Families that have: rnn, lstm, gru."
 WIDE, LINE = 900.0, 22.0
 SATURATED = 0.1  # a gate this near to 0 or 1
+CANDIDATE = "candidate"
 NOTHING = "No unit tracks anything better than chance, an untrained network and the last eight symbols do."
 
 
@@ -99,11 +113,9 @@ class Cells(Kind):
             values = model["traces"][model["tap"]][:, model["unit"]]
             y = _line(parts, model["symbols"], values, y + 14) + 28
             for gate, shares in model["gates"].items():
-                parts.append(Words(16, y, f"{gate}: {shares[0]:.0%} closed, {shares[1]:.0%} open", QUIET, 12))
+                parts.append(Words(16, y, _gate_told(gate, shares), QUIET, 12))
                 y += 18
-        for note in view.notes:
-            parts.append(Words(16, y, cut(note, 115), QUIET, 12))
-            y += 18
+        y = paragraphs(parts, view.notes, y, WIDE)
         return Scene(WIDE, y + 8, parts, view.title)
 
     @staticmethod
@@ -117,18 +129,27 @@ class Cells(Kind):
                 for symbol, value in zip(model["symbols"], values, strict=True)
             ]
             gates = model["gates"].items()
-            rows += [f"{gate}: {shares[0]:.0%} closed, {shares[1]:.0%} open" for gate, shares in gates]
+            rows += [_gate_told(gate, shares) for gate, shares in gates]
             rows += [_row(one) for one in model["found"]]
         return "\n".join([*rows, *view.notes])
 
 
 def saturation(found: Read) -> dict[str, tuple[float, float]]:
-    """Of every gate the share of values that are nearly closed, and nearly open."""
-    gates = {tap: found.array(tap) for tap in found.heard if tap.rpartition(".")[0].endswith("gates")}
-    return {
-        tap: (float((values < SATURATED).mean()), float((values > 1 - SATURATED).mean()))
-        for tap, values in gates.items()
-    }
+    """Of every gate the share of values that are nearly closed (0), and nearly open (1); of a candidate, which is no
+    gate but a tanh, the shares that are nearly -1 and nearly 1."""
+    shares = {}
+    for tap in (tap for tap in found.heard if tap.rpartition(".")[0].endswith("gates")):
+        values, least = found.array(tap), -1.0 if tap.endswith(CANDIDATE) else 0.0
+        shares[tap] = (
+            float((values < least + SATURATED).mean()),
+            float((values > 1 - SATURATED).mean()),
+        )
+    return shares
+
+
+def _gate_told(gate: str, shares: Sequence[float]) -> str:
+    low, high = ("near -1", "near 1") if gate.endswith(CANDIDATE) else ("closed", "open")
+    return f"{gate}: {shares[0]:.0%} {low}, {shares[1]:.0%} {high}"
 
 
 def _line(parts: list[Part], symbols: Sequence[str], values: np.ndarray, y: float) -> float:
@@ -148,7 +169,8 @@ def _line(parts: list[Part], symbols: Sequence[str], values: np.ndarray, y: floa
 
 def _row(one: Mapping[str, Any]) -> str:
     """A found unit, in a line."""
-    verdict = "tracks it" if one["real"] else "no better than what it must beat"
+    confirmed = "and clamping confirms it" if one["used"] else "but clamping does not confirm it"
+    verdict = f"tracks it, {confirmed}" if one["real"] else "no better than what it must beat"
     return (
         f"  {one['track']:<28} {one['tap']} {one['unit'] + 1:<5} {one['agreement']:.3f} held out; by chance "
         f"{one['by_chance']:.3f}, untrained {one['untrained']:.3f}, last eight symbols {one['probe']:.3f}; clamped: "
@@ -158,6 +180,11 @@ def _row(one: Mapping[str, Any]) -> str:
 
 def _notes(name: str, rows: Sequence[Found], unexplained: float | None) -> list[str]:
     real = [one for one in rows if one.real]
-    told = [f"{one.track} ({one.tap}, unit {one.unit + 1}: {one.agreement:.2f})" for one in real]
+    told = [
+        f"{one.track} ({one.tap}, unit {one.unit + 1}: {one.agreement:.2f}{', confirmed' if one.used else ''})"
+        for one in real
+    ]
     first = f"{name}: units that track something: {', '.join(told)}." if told else NOTHING
-    return [first, f"{name}: {unexplained:.0%} of the units follow none of these."]
+    meant = "Confirmed: without the unit the model loses more where the track is high than elsewhere."
+    rest = f"{name}: {unexplained:.0%} of the units follow none of these."
+    return [first, *([meant] if any(one.used for one in real) else []), rest]

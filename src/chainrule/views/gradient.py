@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -18,9 +16,10 @@ from chainrule.models.registry import family
 from chainrule.nn.tap import replacing
 from chainrule.symbols import EOS
 from chainrule.use.text import typed_texts
+from chainrule.views.descent import step_of
 from chainrule.views.kinds import Kind, register
 from chainrule.views.plot import BEFORE, WIDE, height, lines
-from chainrule.views.scene import INK, QUIET, Part, Scene, Words, cut
+from chainrule.views.scene import INK, Part, Scene, Words, cut, paragraphs
 from chainrule.views.text import named, written
 from chainrule.views.view import View
 
@@ -42,8 +41,8 @@ KINDS_OF_CELLS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("gru", "gru", {}),
     ("lstm", "lstm", {}),
 )
-POINTS = 9  # on the way of a step, where the gradient is measured
 LEAST = 1e-30
+KEPT = 0.02  # change of the logarithm for each step, up to which a gradient is kept
 
 
 @register("gradient")
@@ -71,9 +70,12 @@ class Gradient(Kind):
             for name, bundle in self._both(label, one)
         ]
         if self.families:
-            models += [self._model(name, one, text) for name, one in untrained(bundles[0], self.seed)]
+            shown = [bundle.body.config for bundle in bundles] if self.untrained else []
+            models += [self._model(name, one, text) for name, one in untrained(bundles[0], self.seed, shown)]
         title = f"gradient through time, from the last symbol of {cut(text, 50)!r}"
-        return View("gradient", {"models": models}, {"title": title, "text": text, "notes": _notes(models)})
+        for model in models:
+            model["told"] = told(model)
+        return View("gradient", {"models": models}, {"title": title, "text": text})
 
     def _both(self, name: str, bundle: Bundle) -> Iterator[tuple[str, Bundle]]:
         yield name, bundle
@@ -101,28 +103,48 @@ class Gradient(Kind):
 
     @staticmethod
     def scene(view: View) -> Scene:
-        curves = {
-            f"{model['name']}: {memory}": values
-            for model in view["models"]
-            for memory, values in model["norms"].items()
-        }
         parts: list[Part] = [Words(16, 22, cut(view.title, 90), INK, bold=True)]
-        parts += lines(curves, 16, 60, ("T - t, steps back", "log10 of the norm of the gradient"))
-        y = 60 + height(len(curves))
-        for at, note in enumerate(view.notes):
-            parts.append(Words(16, y + 18 * at, cut(note, 100), QUIET, 12))
-        return Scene(WIDE + 140, y + 18 * len(view.notes) + 12, parts, view.title)
+        y = 60.0
+        for curves, axes in (_norms_drawn(view), _derivatives_drawn(view)):
+            if curves:
+                parts += lines(curves, 16, y, axes)
+                y += height(len(curves)) + 40
+        for model in view["models"]:
+            parts.append(Words(16, y - 12, cut(model["name"], 90), INK, 12))
+            facts = [f"{name}: {one}" for name, one in model["told"].items()]
+            y = paragraphs(parts, facts, y + 8, WIDE + 140) + 16
+        return Scene(WIDE + 140, y, parts, view.title)
 
     @staticmethod
     def words(view: View) -> str:
         rows = []
         for model in view["models"]:
+            rows.append(model["name"])
             for memory, values in model["norms"].items():
-                told = " ".join(f"{value:7.2f}" for value in _thinned(values))
-                rows.append(
-                    f"{model['name']}: {memory}, log10 of the norm, from the last step back\n  {told}"
-                )
+                shown = " ".join(f"{value:7.2f}" for value in _thinned(values))
+                rows.append(f"  {memory}, log10 of the norm, from the last step back\n  {shown}")
+            rows += [f"  {name}: {one}" for name, one in model["told"].items()]
         return "\n".join([*rows, *view.notes])
+
+
+def _norms_drawn(view: View) -> tuple[dict[str, np.ndarray], tuple[str, str]]:
+    """Curves and axes of the gradients."""
+    curves = {
+        f"{model['name']}: {memory}": values
+        for model in view["models"]
+        for memory, values in model["norms"].items()
+    }
+    return curves, ("T - t, steps back", "log10 of the norm of the gradient")
+
+
+def _derivatives_drawn(view: View) -> tuple[dict[str, np.ndarray], tuple[str, str]]:
+    """Curves and axes of the derivatives along the chain."""
+    curves = {
+        f"{model['name']}: layer {at}": values
+        for model in view["models"]
+        for at, values in enumerate(model["derivative"], 1)
+    }
+    return curves, ("step of the text", "mean derivative of the activation")
 
 
 def _tokens(bundle: Bundle, text: str) -> Tensor:
@@ -196,84 +218,57 @@ def _derivative(bundle: Bundle, hidden: np.ndarray) -> list[np.ndarray]:
     return [DERIVATIVES[activation](layer.astype(float)).mean(1) for layer in hidden]
 
 
-def untrained(like: Bundle, seed: int) -> Iterator[tuple[str, Bundle]]:
-    """Recurrent networks of every kind, as wide as this one and for the same symbols, with their first weights."""
+def untrained(like: Bundle, seed: int, shown: Sequence[Any] = ()) -> Iterator[tuple[str, Bundle]]:
+    """Recurrent networks of every kind, as wide as this one and for the same symbols, with their first weights.
+
+    Kinds that are `shown` already, by the settings of their networks, are left out.
+    """
     held: Any = like.body.config
     shared = ("vocab_size", "suppressed", "width", "layers", "embedding", "tied")
     sizes = {name: getattr(held, name) for name in shared}
     for name, kind, settings in KINDS_OF_CELLS:
         made: Any = family(kind)
+        if any(_is_kind(one, made, settings) for one in shown):
+            continue
         yield f"{name}{BEFORE}", replace(like, body=made.seeded(made.Config(**sizes, **settings), seed))
 
 
-def step_of(bundle: Bundle, tokens: Tensor, lr: float, clip_norm: float = 0.0) -> dict[str, float]:
-    """How far one step against the gradient moves the loss of the text, beside the bound L * lr * norm(g).
+def _is_kind(config: Any, made: Any, settings: Mapping[str, Any]) -> bool:
+    """Whether a network is of this family, with these settings."""
+    return type(config) is made.Config and all(
+        getattr(config, name) == value for name, value in settings.items()
+    )
 
-    L is the largest norm of the gradient on the way: no loss changes faster than that. Clipping at `clip_norm` shortens
-    the step to `share` of its length, where the gradient is longer than that.
-    """
-    import torch
 
-    body: Any = deepcopy(bundle.body)
-    weights = [one for one in body.parameters() if one.requires_grad]
-    before, grads = _loss(body, tokens, weights)
-    norm = _norm(grads)
-    steepest, after = norm, before
-    for _ in range(POINTS):
-        with torch.no_grad():
-            for weight, grad in zip(weights, grads, strict=True):
-                if grad is not None:
-                    weight -= lr / POINTS * grad
-        after, there = _loss(body, tokens, weights)
-        steepest = max(steepest, _norm(there))
-    return {
-        "lr": lr,
-        "norm": norm,
-        "before": before,
-        "after": after,
-        "moved": abs(after - before),
-        "bound": steepest * lr * norm,
-        "clip_norm": clip_norm,
-        "share": min(1.0, clip_norm / norm) if clip_norm and norm else 1.0,
+def told(model: Mapping[str, Any]) -> dict[str, str]:
+    """What became of the gradient, and why, in words."""
+    (memory, norms), one = next(reversed(model["norms"].items())), model["step"]
+    change = float(norms[-1] - norms[0]) / max(1, len(norms) - 1)
+    kind = "vanishes" if change < -KEPT else "explodes" if change > KEPT else "is kept"
+    done = "without clipping"
+    if one["clip_norm"]:
+        done = f"clipping at {one['clip_norm']:g} "
+        done += f"shortens a step to {one['share']:.1%}" if one["share"] < 1 else "changes nothing"
+    found = {
+        "the gradient": f"{kind} ({memory}: x {10**change:.2f} for each step back)",
+        "spectral radius of hidden-to-hidden weights": _radii_told(model["radius"]),
+        f"a step of {one['lr']:g}": f"moved the loss by {one['moved']:.4g}; the bound L * lr * norm(g) is "
+        f"{one['bound']:.4g}",
+        "norm of the gradient of all weights": f"{one['norm']:.3g}; {done}",
     }
-
-
-def _loss(body: Any, tokens: Tensor, weights: Sequence[Tensor]) -> tuple[float, tuple[Tensor | None, ...]]:
-    """Of all symbols together, per symbol, with its gradient."""
-    import torch
-    import torch.nn.functional as F
-
-    with torch.enable_grad():
-        hidden, _ = body.read(tokens[:, :-1], body.start(1))
-        loss = F.cross_entropy(body.logits(hidden)[0], tokens[0, 1:])
-        return float(loss.detach()), torch.autograd.grad(loss, weights, allow_unused=True)
-
-
-def _norm(grads: Sequence[Tensor | None]) -> float:
-    return math.sqrt(sum(float(one.square().sum()) for one in grads if one is not None))
-
-
-def _notes(models: Sequence[dict[str, Any]]) -> list[str]:
-    """What became of the gradient, in words."""
-    found = []
-    for model in models:
-        name, norms = model["name"], next(reversed(model["norms"].values()))
-        change = float(norms[-1] - norms[0]) / max(1, len(norms) - 1)
-        kind = "vanishes" if change < -0.02 else "explodes" if change > 0.02 else "is kept"
-        found.append(f"{name}: the gradient {kind}, x {10**change:.2f} for each step back.")
-        radius = ", ".join(f"{layer} {value:.2f}" for layer, value in model["radius"].items())
-        found.append(f"{name}: spectral radius of hidden-to-hidden weights: {radius}.")
-        one = model["step"]
-        found.append(
-            f"{name}: a step of {one['lr']:g} moved the loss by {one['moved']:.4g}; the bound is {one['bound']:.4g}."
-        )
-        if one["clip_norm"]:
-            done = f"shortens a step to {one['share']:.1%}" if one["share"] < 1 else "changes nothing"
-            found.append(
-                f"{name}: the gradient of all weights has the norm {one['norm']:.3g}; clipping at "
-                f"{one['clip_norm']:g} {done}."
-            )
+    if model["derivative"]:
+        means = (f"layer {at} {float(np.mean(one)):.2f}" for at, one in enumerate(model["derivative"], 1))
+        found["mean derivative of the activation"] = ", ".join(means)
     return found
+
+
+def _radii_told(radius: Mapping[str, float]) -> str:
+    """By layer, the gates of one together: `layer 1: input 0.60, forget 0.57; layer 2: …`."""
+    layers: dict[str, list[str]] = {}
+    for name, value in radius.items():
+        layer, _, gate = name.partition(", ")
+        layers.setdefault(layer, []).append(f"{gate} {value:.2f}".strip())
+    return "; ".join(f"{layer}: {', '.join(gates)}" for layer, gates in layers.items())
 
 
 def _thinned(values: np.ndarray, most: int = 16) -> list[float]:

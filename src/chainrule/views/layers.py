@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -65,6 +66,7 @@ class Layers(Kind):
         y, wide = 24.0, 0.0
         for model in view["models"]:
             parts.append(Words(16, y, model["name"], INK, bold=True))
+            parts.append(Words(16, y + 24, _where(model), QUIET, 12))
             for at, symbol in enumerate(model["symbols"]):
                 parts.append(Words(120 + at * CELL, y + 24, cut(symbol, LABEL), QUIET, 12))
             layers = len(model["predictions"])
@@ -81,11 +83,19 @@ class Layers(Kind):
     def words(view: View) -> str:
         rows = []
         for model in view["models"]:
-            rows += [model["name"], f"{'':10}{''.join(cut(one, 11).ljust(12) for one in model['symbols'])}"]
+            rows += [
+                model["name"],
+                f"{_where(model):10}{''.join(cut(one, 11).ljust(12) for one in model['symbols'])}",
+            ]
             for layer in reversed(range(len(model["predictions"]))):
                 best = [place[0] for place in model["predictions"][layer]]
                 rows.append(f"layer {layer + 1:<4}{''.join(cut(one, 11).ljust(12) for one in best)}")
         return "\n".join([*rows, CAVEAT])
+
+
+def _where(model: Mapping[str, Any]) -> str:
+    """Whether the symbol behind each place is predicted, or the one that stands there."""
+    return "after" if model["ahead"] else "at"
 
 
 def _row(model: dict[str, Any], layer: int, y: float) -> list[Part]:

@@ -10,8 +10,8 @@ import numpy as np
 from chainrule.config import option
 from chainrule.errors import ModelError
 from chainrule.symbols import FIRST, MASK
-from chainrule.use.text import typed_texts
 from chainrule.views.kinds import Kind, register
+from chainrule.views.reading import whole_ids
 from chainrule.views.scene import COOL, INK, QUIET, Box, Part, Scene, Words, breadth, cut, mixed
 from chainrule.views.text import named, symbols, written
 from chainrule.views.view import View
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from chainrule.bundle import Bundle
 
 LINE, LABEL, SHOWN = 24.0, 16, 5
+UNKNOWN = "The model knows no symbol of this text, so there is none to hide. Give another one."
 LEFT = "A {family} reads from left to right. Look at what may follow instead: --view next"
 
 
@@ -39,8 +40,10 @@ class Masked(Kind):
     def _model(self, name: str, bundle: Bundle, text: str) -> dict[str, Any]:
         if bundle.model.reads != "both":
             raise ModelError(LEFT.format(family=bundle.body.family))
-        ids = bundle.codec.encode(typed_texts(bundle.codec, [written(text)])).ids  # (T,)
+        ids = whole_ids(bundle, written(text))  # (T,)
         places = np.flatnonzero(ids >= FIRST)
+        if not len(places):
+            raise ModelError(UNKNOWN)
         chances = hidden_in_turn(bundle, ids, places)  # (P, V)
         best = np.argsort(-chances, axis=1, kind="stable")[:, : self.best]
         return {

@@ -15,7 +15,7 @@ from chainrule.use.next import next_symbols
 from chainrule.use.text import prompt_ids
 from chainrule.views.kinds import Kind, register
 from chainrule.views.scene import COOL, INK, KINDS, QUIET, Box, Part, Scene, Words, breadth, cut
-from chainrule.views.text import check_shared, named, visible
+from chainrule.views.text import check_alone, check_shared, named, visible
 from chainrule.views.view import View
 
 if TYPE_CHECKING:
@@ -83,6 +83,7 @@ class Next(Kind):
     )
 
     def look(self, bundles: tuple[Bundle, ...], text: str) -> View:
+        check_alone(bundles)
         check_shared(bundles)
         found = [next_symbols(bundle, text, self.best) for bundle in bundles]
         root = Place((), tuple(one.probabilities for one in found))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from io import BytesIO
 from math import dist
 from typing import Any
@@ -14,6 +15,12 @@ Point = tuple[float, float]
 FINE = 2  # pixels for each unit of a scene
 MOST = 100_000_000  # pixels of a picture
 ANCHORS = {"start": "ls", "middle": "ms", "end": "rs"}
+# What systems have, first those with one width for all letters, as in SVG; the last ones have the most writings.
+FONTS = (
+    *("DejaVuSansMono.ttf", "Menlo.ttc", "consola.ttf", "LiberationMono-Regular.ttf", "DejaVuSans.ttf"),
+    *("NotoSans-Regular.ttf", "NotoSansCJK-Regular.ttc", "Arial Unicode.ttf", "msyh.ttc", "arial.ttf"),
+)
+NOWHERE = "\U0010fffe"  # no font has a picture of it, but one that stands for all that it has not
 
 
 def png(scene: Scene) -> bytes:
@@ -53,9 +60,9 @@ def _draw(image: Any, drawing: Any, part: Part, fine: float) -> None:
 
 
 def _write(image: Any, drawing: Any, part: Any, fine: float) -> None:
-    from PIL import Image, ImageDraw, ImageFont
+    from PIL import Image, ImageDraw
 
-    font = ImageFont.load_default(part.size * fine)
+    font = font_for(part.text, part.size * fine)
     place = part.x * fine, part.y * fine
     if not part.upright:
         drawing.text(place, part.text, fill=part.fill, font=font, anchor=ANCHORS[part.anchor])
@@ -66,6 +73,30 @@ def _write(image: Any, drawing: Any, part: Any, fine: float) -> None:
     turned = layer.rotate(90, expand=True)
     before = {"start": turned.height, "middle": turned.height // 2, "end": 0}[part.anchor]
     image.paste(part.fill, (round(place[0] - bottom), round(place[1] - before)), turned)
+
+
+def font_for(text: str, size: float) -> Any:
+    """The font of this system that has most letters of a text, the first of several; Pillow's own if there is none."""
+    wanted = {letter for letter in text if not letter.isascii()}
+    found = [font for name in (FONTS if wanted else FONTS[:1]) if (font := _font(name, size))]
+    return max(found, key=lambda font: sum(_has(font, one) for one in wanted), default=_font("", size))
+
+
+@cache
+def _font(name: str, size: float) -> Any:
+    """A font by the name of its file; None: this system has none of that name."""
+    from PIL import ImageFont
+
+    try:
+        return ImageFont.truetype(name, size) if name else ImageFont.load_default(size)
+    except OSError:
+        return None
+
+
+def _has(font: Any, letter: str) -> bool:
+    """Whether a letter is not drawn as one that is missing."""
+    found, missing = (font.getmask(one) for one in (letter, NOWHERE))
+    return found.size != missing.size or bytes(found) != bytes(missing)
 
 
 def dashes(points: Sequence[Point], length: float) -> Iterator[list[Point]]:

@@ -61,13 +61,35 @@ def read(bundle: Bundle, text: str, *patterns: str, target: str | None = None) -
     """
     if bundle.task.source is not None:
         return _read_pair(bundle, text, patterns, target)
-    ids = bundle.codec.encode(typed_texts(bundle.codec, [text])).ids  # (T,)
-    context = bundle.body.context
-    if context is not None and len(ids) > context:
-        raise ModelError(LONG.format(symbols=len(ids), context=context))
+    ids = whole_ids(bundle, text)
     with bundle.body.inference(), listening(bundle.body, *patterns) as heard:
         bundle.body.read(_tensor(bundle, ids), bundle.body.start(1))
     return Read(ids, symbols(bundle, ids), heard)
+
+
+def fits(bundle: Bundle, text: str) -> bool:
+    """Whether the model can read a text in one go."""
+    return _fits(bundle, _encoded(bundle, text))
+
+
+def whole_ids(bundle: Bundle, text: str) -> np.ndarray:
+    """A text (T,) from BOS to EOS, if the model can read it at once."""
+    return bounded(bundle, _encoded(bundle, text))
+
+
+def bounded(bundle: Bundle, ids: np.ndarray) -> np.ndarray:
+    """Ids (T,), if the model can read so many at once."""
+    if not _fits(bundle, ids):
+        raise ModelError(LONG.format(symbols=len(ids), context=bundle.body.context))
+    return ids
+
+
+def _encoded(bundle: Bundle, text: str) -> np.ndarray:
+    return bundle.codec.encode(typed_texts(bundle.codec, [text])).ids
+
+
+def _fits(bundle: Bundle, ids: np.ndarray) -> bool:
+    return bundle.body.context is None or len(ids) <= bundle.body.context
 
 
 def _read_pair(bundle: Bundle, text: str, patterns: tuple[str, ...], target: str | None) -> Read:

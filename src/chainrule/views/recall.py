@@ -11,18 +11,21 @@ import numpy as np
 from chainrule.codecs.base import Texts
 from chainrule.config import option
 from chainrule.errors import ConfigError, ModelError
-from chainrule.symbols import EOS
+from chainrule.symbols import EOS, FIRST
 from chainrule.views.kinds import Kind, register
 from chainrule.views.plot import WIDE, height, lines
-from chainrule.views.scene import INK, QUIET, Part, Scene, Words, cut
-from chainrule.views.text import check_shared, lines_of, named
+from chainrule.views.scene import INK, Part, Scene, Words, paragraphs
+from chainrule.views.text import check_alone, check_shared, lines_of, named
 from chainrule.views.view import View
 
 if TYPE_CHECKING:
     from chainrule.bundle import Bundle
 
 LEFT = "A {family} reads both ways: nothing is far back for it. Families that recall: all that predict the next symbol."
-NONE = "No line of {corpus} ends with a symbol that stood in it before. Make one: chainrule example recall"
+NONE = (
+    "No line of {corpus} ends with a symbol that the model knows and that stood in it before. Make such a file, and "
+    "fit a model of it: chainrule example recall"
+)
 HALF = 0.5
 
 
@@ -38,6 +41,7 @@ class Recall(Kind):
     most: int = option(2_000, "lines of the file that are read", low=1, high=1_000_000)
 
     def look(self, bundles: tuple[Bundle, ...], text: str) -> View:
+        check_alone(bundles)
         check_shared(bundles)
         if self.corpus is None:
             raise ConfigError(
@@ -65,10 +69,10 @@ class Recall(Kind):
         parts: list[Part] = [Words(16, 22, view.title, INK, bold=True)]
         curves = dict(zip(view["models"], _even(view), strict=True))
         first, last = view["distances"][0], view["distances"][-1]
-        parts += lines(curves, 16, 60, (f"symbols back, {first} to {last}", "probability of the symbol"))
-        y = 60 + height(len(curves))
-        parts += [Words(16, y + 18 * at, cut(note, 100), QUIET, 12) for at, note in enumerate(view.notes)]
-        return Scene(WIDE + 140, y + 18 * len(view.notes) + 12, parts, view.title)
+        axes = "symbols back", "probability of the symbol"
+        parts += lines(curves, 16, 60, axes, (float(first), float(last)))
+        y = paragraphs(parts, view.notes, 60 + height(len(curves)), WIDE + 140)
+        return Scene(WIDE + 140, y + 12, parts, view.title)
 
     @staticmethod
     def words(view: View) -> str:
@@ -82,11 +86,11 @@ class Recall(Kind):
 
 def asked(ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Of whole sequences `BOS … EOS`: where the last symbol of each stands, and how far before it stood last; those
-    that end with a new symbol are left out."""
+    that end with a new symbol, or with one that the model does not know, are left out."""
     ends, apart, begin = [], [], 0
     for end in np.flatnonzero(ids == EOS).tolist():
         earlier = np.flatnonzero(ids[begin : end - 1] == ids[end - 1])
-        if len(earlier):
+        if len(earlier) and ids[end - 1] >= FIRST:
             ends.append(end - 1)
             apart.append(end - 1 - begin - int(earlier[-1]))
         begin = end + 1

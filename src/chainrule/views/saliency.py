@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,12 +11,25 @@ import numpy as np
 from chainrule.config import option
 from chainrule.errors import ConfigError, ModelError, suggest
 from chainrule.nn.tap import listening, replacing
-from chainrule.symbols import FIRST, PAD, UNK
+from chainrule.symbols import FIRST, MASK, PAD, UNK
 from chainrule.tasks.sequence import SequenceTask
-from chainrule.use.text import typed_texts
+from chainrule.use.fill import with_masks
 from chainrule.views.kinds import Kind, register
-from chainrule.views.scene import COOL, HEAT, INK, QUIET, Box, Part, Scene, Words, breadth, cut, mixed
-from chainrule.views.text import named, symbols, visible, written
+from chainrule.views.reading import bounded, whole_ids
+from chainrule.views.scene import (
+    COOL,
+    HEAT,
+    INK,
+    Box,
+    Part,
+    Scene,
+    Words,
+    breadth,
+    cut,
+    mixed,
+    paragraphs,
+)
+from chainrule.views.text import check_alone, named, symbols, visible, written
 from chainrule.views.view import View
 
 if TYPE_CHECKING:
@@ -25,26 +39,28 @@ if TYPE_CHECKING:
 
 METHODS = ("integrated-gradients", "gradient-x-input", "leave-one-out")
 WIDE, LINE = 900.0, 24.0
-EMBEDDINGS = "embeddings"
+EMBEDDINGS, MASKED = "embeddings", "masked"
 ONE = (
     "This view explains one answer to one text, and {task} has others: take a classifier or a language model."
 )
+MASKS = "A {family} is asked what stands at a mask. Write one [MASK] in the text: 'she was [MASK] for class'."
 APART = "The {family} has no vector for each symbol alone, so gradients belong to none. Take --method leave-one-out."
 
 
 @register("saliency")
 @dataclass(frozen=True, kw_only=True)
 class Saliency(Kind):
-    """Attribution to the symbols of a text: of a label, or of the symbol that a language model predicts next."""
+    """Attribution to the symbols of a text: of a label, of the symbol predicted next, or of the one at `[MASK]`."""
 
     method: str = option("integrated-gradients", "how symbols are weighed", choices=METHODS)
     target: str | None = option(
         None, "the label or next symbol that is explained; the most probable one if not given"
     )
     contrast: str | None = option(None, "another one: why the target, and not this")
-    points: int = option(64, "of integrated gradients: points on the way from zero", low=1, high=10_000)
+    points: int = option(64, "of integrated gradients: points on the way from nothing", low=1, high=10_000)
 
     def look(self, bundles: tuple[Bundle, ...], text: str) -> View:
+        check_alone(bundles)
         models = [self._model(name, one, text) for name, one in zip(named(bundles), bundles, strict=True)]
         notes = [note for model in models for note in _notes(model, self.method)]
         meta = {"title": f"what counts in {cut(text, 60)!r}", "text": text, "notes": notes}
@@ -74,9 +90,7 @@ class Saliency(Kind):
         for model in view["models"]:
             parts.append(Words(16, y, _headline(model), INK, bold=True))
             y = _line(parts, model["symbols"], model["attributions"], y + 14) + 28
-        for note in view.notes:
-            parts.append(Words(16, y, cut(note, 110), QUIET, 12))
-            y += 18
+        y = paragraphs(parts, view.notes, y, WIDE)
         return Scene(WIDE, y + 8, parts, view.title)
 
     @staticmethod
@@ -105,8 +119,7 @@ class Asked:
 
         if bundle.head is not None and not _answers_texts(bundle):
             raise ModelError(ONE.format(task=bundle.task.name))
-        ids = bundle.codec.encode(typed_texts(bundle.codec, [text])).ids.astype(np.int64)
-        tokens = torch.from_numpy(ids if bundle.head is not None else ids[:-1])[None]
+        tokens = torch.from_numpy(asked_ids(bundle, text))[None]
         with bundle.body.inference():
             found = outputs(bundle, tokens)
         named_ids = _names(bundle)
@@ -125,12 +138,23 @@ class Asked:
         wanted, other = self.ids
         return found[wanted] if other is None else found[wanted] - found[other]
 
-    def embeddings(self) -> Tensor:
-        """(1, T, E) of the text."""
+    def embeddings(self, tokens: Tensor | None = None) -> Tensor:
+        """(1, T, E) of the text, or of other tokens."""
         with self.bundle.body.inference(), listening(self.bundle.body, EMBEDDINGS) as heard:
-            outputs(self.bundle, self.tokens)
+            outputs(self.bundle, self.tokens if tokens is None else tokens)
+        if EMBEDDINGS not in heard:
+            raise ModelError(APART.format(family=self.bundle.body.family))
         found: Tensor = heard[EMBEDDINGS][0].detach()
         return found
+
+    def nothing(self, embeddings: Tensor) -> Tensor:
+        """Embeddings (1, T, E) that say nothing: zeros; where symbols can be masked, those of masks.
+
+        BERT normalises its embeddings, so that all but zero of the way from zero would be the same to it.
+        """
+        if type(self.bundle.body).task != MASKED:
+            return embeddings * 0.0
+        return self.embeddings(self.tokens.masked_fill(self.tokens >= FIRST, MASK))
 
     def _gradient(self, embeddings: Tensor) -> tuple[Tensor, float]:
         import torch
@@ -155,17 +179,16 @@ class Asked:
         return _summed(gradient * embeddings), whole, self._base(embeddings)
 
     def integrated(self, points: int) -> tuple[np.ndarray, float, float]:
-        """Integrated gradients (T,) from embeddings of zero, at the middles of so many parts of the way."""
+        """Integrated gradients (T,) from nothing to the text, at the middles of so many parts of the way."""
         embeddings = self.by_symbol()
-        _, whole = self._gradient(embeddings)
-        total = embeddings.new_zeros(embeddings.shape)
+        nothing, (_, whole) = self.nothing(embeddings), self._gradient(embeddings)
+        total, way = embeddings.new_zeros(embeddings.shape), embeddings - nothing
         for point in range(points):
-            total += self._gradient(embeddings * ((point + 0.5) / points))[0]
-        return _summed(total / points * embeddings), whole, self._base(embeddings)
+            total += self._gradient(nothing + way * ((point + 0.5) / points))[0]
+        return _summed(total / points * way), whole, self._base(embeddings)
 
     def left_out(self) -> tuple[np.ndarray, float, float]:
-        """What is lost (T,) if a symbol is unknown; BOS and EOS stay."""
-        embeddings = self.embeddings()
+        """What is lost (T,) if a symbol is unknown; BOS and EOS stay. There is no baseline."""
         with self.bundle.body.inference():
             whole, lost = float(self.value(self.tokens)), np.zeros(self.tokens.shape[1])
             for at, one in enumerate(self.tokens[0].tolist()):
@@ -173,12 +196,12 @@ class Asked:
                     without = self.tokens.clone()
                     without[0, at] = UNK
                     lost[at] = whole - float(self.value(without))
-        return lost, whole, self._base(embeddings)
+        return lost, whole, math.nan
 
     def _base(self, embeddings: Tensor) -> float:
-        """The number without any symbol: embeddings of zero."""
+        """The number without any symbol."""
         with self.bundle.body.inference():
-            return float(self.value(self.tokens, embeddings * 0.0))
+            return float(self.value(self.tokens, self.nothing(embeddings)))
 
 
 def _answers_texts(bundle: Bundle) -> bool:
@@ -186,13 +209,25 @@ def _answers_texts(bundle: Bundle) -> bool:
     return isinstance(bundle.task, SequenceTask) and len(bundle.codecs) == 2
 
 
+def asked_ids(bundle: Bundle, text: str) -> np.ndarray:
+    """The ids (T,) of a text: all for a head, up to what is predicted for a language model, with a mask for BERT."""
+    if bundle.head is None and bundle.model.reads == "both":
+        found = bounded(bundle, np.array(with_masks(bundle.codec, text), np.int64))
+        if (found == MASK).sum() != 1:
+            raise ModelError(MASKS.format(family=bundle.body.family))
+        return found
+    ids = whole_ids(bundle, text).astype(np.int64)
+    return ids if bundle.head is not None else ids[:-1]
+
+
 def outputs(bundle: Bundle, tokens: Tensor) -> Tensor:
-    """Logits of labels, or log-probabilities of the next symbol (V,)."""
+    """Logits of labels, or log-probabilities of the next symbol, or of the one at the mask (V,)."""
     hidden, _ = bundle.body.read(tokens, bundle.body.start(1))  # (1, T, D)
     if bundle.head is not None:
         found: Tensor = bundle.head(hidden, tokens != PAD)[0]
         return found
-    return bundle.model.logits(hidden)[0, -1].log_softmax(-1)
+    place = int((tokens[0] == MASK).nonzero()[0]) if bundle.model.reads == "both" else -1
+    return bundle.model.logits(hidden)[0, place].log_softmax(-1)
 
 
 def _names(bundle: Bundle) -> dict[str, int]:

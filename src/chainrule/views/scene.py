@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from textwrap import wrap
 
 from chainrule.draw.markup import Html, joined, tag
 
@@ -79,6 +80,17 @@ def breadth(text: str, size: float = 13.0) -> float:
 def cut(text: str, most: int) -> str:
     """A text of at most so many letters."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def paragraphs(
+    parts: list[Part], texts: Sequence[str], y: float, wide: float = 900.0, size: float = 12.0
+) -> float:
+    """Texts below each other, broken where they are wider than the picture; where the next one would stand."""
+    for text in texts:
+        for line in wrap(text, max(20, int((wide - 32) / (size * LETTER)))):
+            parts.append(Words(16, y, line, QUIET, size))
+            y += 1.5 * size
+    return y
 
 
 def svg(scene: Scene) -> Html:

@@ -11,12 +11,14 @@ import numpy as np
 from chainrule.codecs.base import Texts
 from chainrule.config import option
 from chainrule.models.ngram.path import counted
+from chainrule.symbols import EOS, SPECIALS
 from chainrule.use.score import TextScore, score
 from chainrule.use.text import typed_texts
 from chainrule.views.kinds import Kind, register
-from chainrule.views.scene import HEAT, INK, QUIET, Box, Part, Scene, Words, breadth, cut, mixed
-from chainrule.views.text import check_shared, file_text, named, symbols, visible, written
+from chainrule.views.scene import HEAT, INK, QUIET, Box, Part, Scene, Words, breadth, cut, mixed, paragraphs
+from chainrule.views.text import check_alone, file_text, named, shared, symbols, visible, written
 from chainrule.views.view import View
+from chainrule.views.words import by_word, words_of
 
 if TYPE_CHECKING:
     from chainrule.bundle import Bundle
@@ -25,6 +27,7 @@ CEILING = 12.0  # bits of the darkest ground
 WIDE, LINE, GAP = 900.0, 22.0, 12.0
 CLEAR = 1.0  # bits by which a symbol is clearly won
 TOLD = 5  # symbols that words name
+APART = "These models have different symbols, so their bits are added up word by word."
 
 
 @register("surprise")
@@ -37,31 +40,52 @@ class Surprise(Kind):
     )
 
     def look(self, bundles: tuple[Bundle, ...], text: str) -> View:
-        check_shared(bundles)
+        check_alone(bundles)
         found = [score(bundle, written(text)) for bundle in bundles]
-        bits = np.array([[one.bits for one in scored.tokens] for scored in found])  # (M, T)
-        data: dict[str, Any] = {
-            "models": named(bundles),
+        told = self._symbols if shared(bundles) else self._words
+        data = {"models": named(bundles), **told(bundles, text, found)}
+        notes = compared(data) if shared(bundles) else [APART, *compared(data)]
+        return View(
+            "surprise", data, {"title": f"surprise of {cut(text, 60)!r}", "text": text, "notes": notes}
+        )
+
+    def _symbols(self, bundles: Sequence[Bundle], text: str, found: Sequence[TextScore]) -> dict[str, Any]:
+        """Symbol by symbol."""
+        return {
+            "unit": "symbol",
             "symbols": [visible(one.shown or one.token) for one in found[0].tokens],
             "spaced": all(" " not in (one.shown or one.token) for one in found[0].tokens),
-            "bits": bits,
+            "bits": np.array([[one.bits for one in scored.tokens] for scored in found]),  # (M, T)
             "facts": [[dict(one.facts) for one in scored.tokens] for scored in found],
             "paths": [asked(bundle, text, self.counts) for bundle in bundles],
         }
-        title = f"surprise of {cut(text, 60)!r}"
-        return View("surprise", data, {"title": title, "text": text, "notes": compared(data, found)})
+
+    def _words(self, bundles: Sequence[Bundle], text: str, found: Sequence[TextScore]) -> dict[str, Any]:
+        """Word by word, of models that have different symbols."""
+        words = words_of(text)
+        bits = [
+            by_word(bundle, words, np.array([one.bits for one in scored.tokens]))
+            for bundle, scored in zip(bundles, found, strict=True)
+        ]
+        shown = [*(visible(word.strip()) for word in words), SPECIALS[EOS]]
+        return {
+            "unit": "word",
+            "symbols": shown,
+            "spaced": True,
+            "bits": np.stack(bits),  # (M, W)
+            "facts": [[{} for _ in shown] for _ in bundles],
+            "paths": [[] for _ in bundles],
+        }
 
     @staticmethod
     def scene(view: View) -> Scene:
         parts: list[Part] = []
         y = 24.0
         for name, bits in zip(view["models"], view["bits"], strict=True):
-            total = f"{name}: {bits.mean():.2f} bits per symbol"
+            total = f"{name}: {bits.mean():.2f} bits per {view['unit']}"
             parts.append(Words(16, y, total, QUIET))
             y = _line(parts, view["symbols"], bits, y + 12) + 2 * GAP
-        for note in view.notes:
-            parts.append(Words(16, y + GAP, cut(note, 110), QUIET, 12))
-            y += LINE
+        y = paragraphs(parts, view.notes, y + GAP, WIDE)
         return Scene(WIDE, y + GAP, parts, view.title)
 
     @staticmethod
@@ -70,7 +94,7 @@ class Surprise(Kind):
         rows = [" ".join(symbol.rjust(size) for symbol, size in zip(view["symbols"], wide, strict=True))]
         for name, bits in zip(view["models"], view["bits"], strict=True):
             cells = [f"{value:.2f}".rjust(size) for value, size in zip(bits.tolist(), wide, strict=True)]
-            rows.append(f"{' '.join(cells)}  {name}: {bits.mean():.3f} bits per symbol")
+            rows.append(f"{' '.join(cells)}  {name}: {bits.mean():.3f} bits per {view['unit']}")
         for name, paths in zip(view["models"], view["paths"], strict=True):
             told = zip(view["symbols"], paths, strict=False)
             rows += [f"{name}, {symbol}: {', '.join(map(step, way))}" for symbol, way in told]
@@ -119,24 +143,25 @@ def step(one: Mapping[str, Any]) -> str:
     return f"not seen after {context!r}{counts}, {mass}: x {one['weight']:.3g}"
 
 
-def compared(data: dict[str, Any], found: Sequence[TextScore]) -> list[str]:
+def compared(data: Mapping[str, Any]) -> list[str]:
     """Who wins where, in words."""
-    if len(found) != 2:
+    if len(data["models"]) != 2:
         return []
     first, second = data["models"]
     ahead = data["bits"][1] - data["bits"][0]  # (T,) bits that the first model saves
     better, total = (first, ahead.sum()) if ahead.sum() >= 0 else (second, -ahead.sum())
     return [
         f"{better} needs {total:.1f} bits less for this text.",
-        *_won(first, data["symbols"], ahead),
-        *_won(second, data["symbols"], -ahead),
+        *_won(first, data, ahead),
+        *_won(second, data, -ahead),
     ]
 
 
-def _won(name: str, symbols: Sequence[str], ahead: np.ndarray) -> list[str]:
-    """The symbols that a model predicts clearly better."""
+def _won(name: str, data: Mapping[str, Any], ahead: np.ndarray) -> list[str]:
+    """What a model predicts clearly better."""
     order = [at for at in np.argsort(-ahead, kind="stable").tolist() if ahead[at] >= CLEAR]
     if not order:
         return []
-    most = ", ".join(f"{symbols[at]} ({ahead[at]:.1f})" for at in order[:TOLD])
-    return [f"{name} is clearly better at {len(order)} of {len(symbols)} symbols, most at {most} bits."]
+    most = ", ".join(f"{data['symbols'][at]} ({ahead[at]:.1f})" for at in order[:TOLD])
+    each = f"{len(order)} of {len(ahead)} {data['unit']}s"
+    return [f"{name} is clearly better at {each}, most at {most} bits."]

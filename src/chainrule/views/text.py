@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from chainrule.errors import ConfigError
+from chainrule.errors import ConfigError, ModelError
 
 if TYPE_CHECKING:
     from chainrule.bundle import Bundle
@@ -17,6 +17,17 @@ SHARED = (
     "These models have different vocabularies, so their symbols cannot stand side by side. Fit one of them with "
     "--codec-from the other."
 )
+SOURCE = (
+    "A {family} writes from a source, so a text alone says nothing of it. Look at both: --view attention "
+    "--target TEXT, or --view beam"
+)
+
+
+def check_alone(bundles: Sequence[Bundle]) -> None:
+    """Refuse models that write from a source, where there is a text alone."""
+    for bundle in bundles:
+        if bundle.task.source is not None:
+            raise ModelError(SOURCE.format(family=bundle.body.family))
 
 
 def named(bundles: Sequence[Bundle]) -> list[str]:
@@ -25,9 +36,14 @@ def named(bundles: Sequence[Bundle]) -> list[str]:
     return [name if names.count(name) == 1 else f"{name} ({at})" for at, name in enumerate(names, 1)]
 
 
+def shared(bundles: Sequence[Bundle]) -> bool:
+    """Whether models know the same symbols."""
+    return len({bundle.codec.fingerprint() for bundle in bundles}) == 1
+
+
 def check_shared(bundles: Sequence[Bundle]) -> None:
     """Refuse models that do not know the same symbols."""
-    if len({bundle.codec.fingerprint() for bundle in bundles}) > 1:
+    if not shared(bundles):
         raise ConfigError(SHARED)
 
 
@@ -52,8 +68,8 @@ def file_text(path: str) -> str:
     """The text of a file."""
     try:
         return Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read as UTF-8 text ({error}). Give another file.") from error
+    except (OSError, ValueError) as error:  # a name may be none, and what is in a file no text
+        raise ConfigError(f"{path!r} cannot be read as UTF-8 text ({error}). Give another file.") from error
 
 
 def lines_of(path: str, most: int) -> list[str]:

@@ -76,7 +76,7 @@ class Training(Kind):
             parts.append(Words(16, y, model["name"], INK, bold=True))
             curves = {name: _even(model["steps"], values) for name, values in model["curves"].items()}
             for axis, shown in _scales(curves).items():
-                parts += lines(shown, 16, y + 30, ("share of the run, %", axis))
+                parts += lines(shown, 16, y + 30, ("step", axis), (0.0, float(model["steps"][-1])))
                 y += 40 + height(len(shown))
         return Scene(WIDE + 60, y, parts, view.title)
 

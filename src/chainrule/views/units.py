@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from chainrule.bundle import Bundle
 
 WINDOW, NEAR = 256, 8  # symbols read at once; symbols that a probe sees
+CLAMPED = 8 * WINDOW  # symbols on which a unit is clamped
 RARE = 20  # occurrences that a track must have, and lack, in both halves
 RIDGE = 1.0
 KNOWN = 0.8  # from which agreement on a unit is explained
@@ -52,6 +53,11 @@ class Found:
     def real(self) -> bool:
         """Whether it beats everything it must beat."""
         return self.agreement > max(self.by_chance, self.untrained, self.probe)
+
+    @property
+    def used(self) -> bool:
+        """Whether clamping it costs something where the track is high, and more than elsewhere."""
+        return self.cost_on > max(0.0, self.cost_off)
 
 
 def units_of(body: Any, ids: np.ndarray, patterns: tuple[str, ...]) -> Units:
@@ -170,10 +176,27 @@ def _symbols(bundle: Bundle, text: str, ids: np.ndarray) -> list[str]:
     return list(text) if len(text) == len(ids) else [bundle.codec.shown(int(one)) for one in ids]
 
 
+def _high(track: np.ndarray) -> np.ndarray:
+    """Where a track is high (T,)."""
+    return track if track.dtype == bool else track > np.median(track)
+
+
 def _varies(track: np.ndarray) -> bool:
     """Whether a half of a text has enough of a track, and enough without it."""
-    high = track > np.median(track) if track.dtype != bool else track
-    return RARE <= int(high.sum()) <= len(track) - RARE
+    return RARE <= int(_high(track).sum()) <= len(track) - RARE
+
+
+def stretch(track: np.ndarray, middle: int) -> slice:
+    """Where the held-out half has most of what a track has less of, high or low."""
+    high = _high(track)
+    starts = range(middle, max(middle + 1, len(track) - CLAMPED + 1), WINDOW)
+
+    def rarer(start: int) -> int:
+        here = high[start : start + CLAMPED]
+        return min(int(here.sum()), int((~here).sum()))
+
+    first = max(starts, key=rarer)
+    return slice(first, first + CLAMPED)
 
 
 def _clamped(
@@ -183,11 +206,11 @@ def _clamped(
     where it is low."""
     tap, number = own.names[unit]
     mean, middle = float(own.values[: len(ids) // 2, unit].mean()), len(ids) // 2
-    kept = slice(middle, min(len(ids), middle + 4 * WINDOW))
+    kept = stretch(track, middle)
     before = _bits(bundle, ids[kept])
     with replacing(bundle.body, tap, _holding(number, mean)):
         lost = _bits(bundle, ids[kept]) - before
-    high = track[kept][:-1] > (0 if track.dtype == bool else float(np.median(track)))
+    high = _high(track)[kept][:-1]
     return (
         float(lost[high].mean()) if high.any() else 0.0,
         float(lost[~high].mean()) if (~high).any() else 0.0,
@@ -216,4 +239,4 @@ def _bits(bundle: Bundle, ids: np.ndarray) -> np.ndarray:
 
 def told(one: Found) -> Mapping[str, Any]:
     """A row for people and scripts."""
-    return {**vars(one), "real": one.real}
+    return {**vars(one), "real": one.real, "used": one.used}

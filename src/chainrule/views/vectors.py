@@ -15,7 +15,7 @@ from chainrule.use.analogy import analogy
 from chainrule.use.embed import embed_symbols
 from chainrule.use.similar import lexicon, similar, unit
 from chainrule.views.kinds import Kind, register
-from chainrule.views.scene import INK, KINDS, LINE, QUIET, Box, Part, Scene, Stroke, Words, cut
+from chainrule.views.scene import INK, KINDS, LINE, Box, Part, Scene, Stroke, Words, cut, paragraphs
 from chainrule.views.text import named, written
 from chainrule.views.view import View
 
@@ -94,9 +94,7 @@ class Vectors(Kind):
             parts.append(Words(16, y, model["name"], INK, bold=True))
             parts += _map(model, 16, y + 16)
             y += HIGH + 56
-        for note in view.notes:
-            parts.append(Words(16, y, cut(note, 100), QUIET, 12))
-            y += 18
+        y = paragraphs(parts, view.notes, y, WIDE + 140)
         return Scene(WIDE + 140, y + 8, parts, view.title)
 
     @staticmethod
@@ -176,8 +174,8 @@ def _map(model: dict[str, Any], x: float, y: float) -> list[Part]:
     parts: list[Part] = [Stroke(edge, LINE)]
     parts += [Stroke([tuple(points[one]), tuple(points[other])], KINDS[1]) for one, other in model["lines"]]
     for name, (across, down) in zip(model["names"], points.tolist(), strict=True):
-        parts += [
-            Box(across - 3, down - 3, 6, 6, KINDS[0], name),
-            Words(across + 6, down + 4, cut(name, 40), INK, 12),
-        ]
+        parts.append(Box(across - 3, down - 3, 6, 6, KINDS[0], name))
+        inwards = across > x + WIDE / 2  # a name stands on the side where there is room for it
+        place, anchor = (across - 6, "end") if inwards else (across + 6, "start")
+        parts.append(Words(place, down + 4, cut(name, 40), INK, 12, anchor))
     return parts

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from chainrule.errors import ChainruleError, ConfigError, DataError, suggest
-from chainrule.views.arrays import packed, unpacked
+from chainrule.views.arrays import characters, packed, unpacked
 
 FORMAT = "chainrule-view"
 VERSION = 1
@@ -27,6 +27,10 @@ class View:
     data: Mapping[str, Any]
     meta: Mapping[str, Any] = field(default_factory=dict)  # title, model, text, notes, command
     read: bool = False  # from JSON, which may be damaged
+
+    def __post_init__(self) -> None:
+        for name in ("data", "meta"):
+            object.__setattr__(self, name, characters(getattr(self, name)))
 
     def __getitem__(self, name: str) -> Any:
         """One of the data: `view["weights"]` is an array."""

@@ -14,6 +14,7 @@ function tell(text, alarm = false) {
 
 function only(name) {
   for (const one of ["asking", "rating", "finished"]) at(one).hidden = one !== name;
+  at("progress").hidden = name === "asking";
 }
 
 function show(found) {

@@ -3,7 +3,7 @@ import { ask, get, upload } from "./api.js";
 import { element } from "./dom.js";
 import { catalogue, files } from "./store.js";
 import { alarm, bars, button, card, command, field, head, link, quiet, select, table, to, waiting } from "./widgets.js";
-import { ago, bytes, count, duration, percent } from "./words.js";
+import { ago, bytes, count, duration, percent, quoted } from "./words.js";
 
 export const title = "Data";
 const SHOWN = 200;
@@ -115,7 +115,7 @@ function report(name, facts, settings) {
   const parts = Object.entries(facts.parts), train = facts.parts.train;
   const leaks = parts.filter(([, one]) => one.leaked).map(([part, one]) => alarm(`Leak: ${count(one.leaked)} sequence(s) of ${part} are in train too; figures on them are too good.`));
   const most = Math.max(...train.lengths.map(([, many]) => many), 1);
-  const words = ["chainrule", "check", name, ...Object.entries(settings).map(([flag, value]) => value === true ? `--${flag}` : `--${flag} ${value}`)];
+  const words = ["chainrule", "check", quoted(name), ...Object.entries(settings).map(([flag, value]) => value === true ? `--${flag}` : `--${flag} ${quoted(value)}`)];
   return [
     element("dl", { class: "facts" }, [
       ["codec", facts.codec], ["vocabulary", count(facts.vocab_size)], ["sequences", count(train.sequences)],

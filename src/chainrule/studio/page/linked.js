@@ -2,14 +2,21 @@
 
 const roots = (board) => [...board.querySelectorAll(".view")].map((one) => one.shadowRoot).filter(Boolean);
 
+/* The symbols of a text without the marks of its beginning and end, which some views have and others have not. */
+function inner(symbols) {
+  const from = symbols[0] === "<s>" ? 1 : 0, end = symbols.at(-1) === "</s>" ? symbols.length - 1 : symbols.length;
+  return { symbols: symbols.slice(from, end), from };
+}
+
 export function linked(board) {
   let busy = false;
   board.addEventListener("symbol", ({ detail }) => {
+    const wanted = inner(detail.symbols), text = wanted.symbols.join("\n"), place = detail.at - wanted.from;
     for (const root of roots(board)) {
       for (const line of root.querySelectorAll(".symbols")) {
-        const cells = [...line.querySelectorAll(".symbol")];
-        const same = cells.length === detail.symbols.length && cells.every((one, at) => one.dataset.symbol === detail.symbols[at]);
-        cells.forEach((one, at) => one.classList.toggle("linked", same && at === detail.at && !one.classList.contains("active")));
+        const cells = [...line.querySelectorAll(".symbol")], own = inner(cells.map((one) => one.dataset.symbol));
+        const same = own.symbols.join("\n") === text && place >= 0 && place < own.symbols.length;
+        cells.forEach((one, at) => one.classList.toggle("linked", same && at - own.from === place && !one.classList.contains("active")));
       }
     }
   });

@@ -33,6 +33,7 @@ export function show(root, params) {
   const search = element("input", { type: "search", placeholder: "Find a model", aria_label: "Find a model" });
   const order = select(Object.keys(ORDERS).map((name) => [name, name]), "newest", () => fill());
   const inner = element("input", { type: "checkbox", on: { change: () => fill() } }), innerLabel = element("label", { class: "inline" }, inner, element("span"));
+  const bin = element("div");
   const compare = button("Compare", () => side(), "primary");
   let all = [], limit = STEP;
 
@@ -53,6 +54,7 @@ export function show(root, params) {
     try {
       all = await models(fresh);
       fill();
+      bin.replaceChildren(...binned((await get("/api/bin")).bin, (one) => change("restore", { binned: one.binned }, `${one.name} is back.`)));
     } catch (error) { grid.replaceChildren(alarm(error.message)); }
   };
   const side = () => { open.replaceChildren(sideBySide(
@@ -100,9 +102,14 @@ export function show(root, params) {
   search.addEventListener("input", () => { limit = STEP; fill(); });
   compare.hidden = true;
   root.append(head("Models", "Everything that was trained in this folder."), open,
-    element("div", { class: "toolbar" }, search, element("label", { class: "inline" }, "by", order), innerLabel, compare), told, grid);
+    element("div", { class: "toolbar" }, search, element("label", { class: "inline" }, "by", order), innerLabel, compare), told, grid, bin);
   load(true).then(() => { const one = all.find((other) => other.name === params.get("open")); if (one) act.open(one); });
 }
+
+/* What was deleted, as long as it is in the bin. */
+const binned = (all, restore) => all.length ? [element("details", { class: "card more", id: "bin" }, element("summary", {}, `In the bin: ${all.length}`),
+  element("div", { class: "stack" }, all.map((one) => element("p", {}, one.name, " ", element("span", { class: "quiet small" }, ago(1000 * one.deleted)), " ",
+    button("Put it back", () => restore(one), "small")))))] : [];
 
 /* A card. */
 function shown(one, chosen, choose, act) {

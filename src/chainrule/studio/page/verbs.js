@@ -1,10 +1,9 @@
 /* What can be done with a model, one entry a verb: what it asks for, how its answer is shown, the command that does the same. */
 import { element } from "./dom.js";
 import { bars, card, quiet, table } from "./widgets.js";
-import { figure, percent } from "./words.js";
+import { figure, percent, quoted } from "./words.js";
 
 const CEILING = 12; // bits at which a symbol is as red as can be
-const quoted = (text) => /^[\w./,-]+$/.test(text) ? text : `'${text.replace(/'/g, "'\\''")}'`;
 const flags = (values) => Object.entries(values).map(([name, value]) => ` --${name.replace(/_/g, "-")} ${value}`).join("");
 const plain = (verb) => ({ model, text, settings }) => `chainrule ${verb} ${quoted(model)} ${quoted(text)}${flags(settings)}`;
 const lined = (verb) => ({ model, text }) => `chainrule ${verb} ${quoted(model)} ${text.split("\n").filter((one) => one.trim()).map(quoted).join(" ")}`;

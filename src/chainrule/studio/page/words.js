@@ -1,4 +1,4 @@
-/* Numbers, sizes and times as people read them. */
+/* Numbers, sizes and times as people read them, and words as shells do. */
 
 const grouped = new Intl.NumberFormat("en");
 
@@ -29,6 +29,9 @@ export function duration(seconds) {
   const whole = Math.round(seconds), hours = Math.floor(whole / 3600), minutes = Math.floor(whole / 60) % 60;
   return hours ? `${hours} h ${minutes} min` : `${minutes}:${String(whole % 60).padStart(2, "0")} min`;
 }
+
+/* A word of a command, as a shell wants it. */
+export const quoted = (text) => /^[\w./,-]+$/.test(text) ? text : `'${text.replace(/'/g, "'\\''")}'`;
 
 const AGO = [["year", 31536000], ["month", 2592000], ["day", 86400], ["hour", 3600], ["minute", 60]];
 const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });

@@ -10,10 +10,10 @@ DRAWERS.attention = (data, root) => {
 };
 
 /* What each head looks at as a habit, over many texts. */
-function habits({ names, shares, texts }) {
+function habits({ names, shares, texts, long }) {
   const rows = shares.rows().flatMap((layer, at) => layer.rows().map((head, place) => element("tr", {}, element("th", {}, `${at + 1}.${place + 1}`),
     head.list().map((share) => element("td", { style: { background: shade("cool", share) } }, `${(100 * share).toFixed(0)} %`)))));
-  return element("section", {}, element("h2", {}, `habits of the heads, over ${texts} texts`), element("div", { class: "scroll" },
+  return element("section", {}, element("h2", {}, `habits of the heads, over ${texts} texts${long ? ` (${long} that are too long are left out)` : ""}`), element("div", { class: "scroll" },
     element("table", { class: "lens" }, element("tr", {}, element("th"), names.map((one) => element("th", {}, one))), rows)));
 }
 
@@ -24,6 +24,7 @@ function heads(grid, losses, data) {
     buttons.forEach((one, at) => one.setAttribute("aria-pressed", at === layer * count + head));
     large.replaceChildren(head_of(grid, layer, head));
   };
+  const rows = Array.from({ length: layers }, () => element("div", { class: "heads" }));
   for (let layer = 0; layer < layers; layer += 1) {
     for (let head = 0; head < count; head += 1) {
       const flat = grid.flat.at(layer, head), cost = losses && losses.at(layer, head);
@@ -32,20 +33,23 @@ function heads(grid, losses, data) {
         thumbnail(grid.weights.at(layer, head)), `${layer + 1}.${head + 1}  ${told}`));
     }
   }
+  rows.forEach((row, layer) => row.append(...buttons.slice(layer * count, (layer + 1) * count)));
   choose(Math.min(data.layer, layers - 1), Math.min(data.head, count - 1));
-  return element("div", {}, element("div", { class: "heads" }, buttons), large);
+  return element("div", {}, rows, large);
 }
+
+const NAMED = 48; // symbols beside a heat map
 
 /* One head: a heat map, and the text coloured by where a symbol looks. */
 function head_of(grid, layer, head) {
   const weights = grid.weights.at(layer, head), [rows, columns] = weights.shape;
-  const size = Math.max(1, Math.min(22, Math.floor(640 / Math.max(rows, columns))));
+  const named = Math.max(rows, columns) <= NAMED, size = named ? 20 : Math.max(1, Math.floor(640 / Math.max(rows, columns)));
   const canvas = heat(weights);
   canvas.style.width = `${columns * size}px`;
   canvas.style.height = `${rows * size}px`;
   const readout = element("p", { class: "readout note", aria_live: "polite" });
   let keys;
-  const look = (query) => keys.forEach((cell, at) => { cell.style.background = shade("cool", weights.at(query, at)); });
+  const look = (query) => keys.forEach((cell, at) => { cell.style.background = shade("cool", Math.sqrt(weights.at(query, at))); });
   const queries = line(grid.queries, true, () => "", (at) => described(grid, weights, at));
   const below = line(grid.keys, true, () => "", (at) => grid.keys[at]);
   keys = below.cells;
@@ -63,9 +67,16 @@ function head_of(grid, layer, head) {
   look(rows - 1);
   return element("div", {},
     element("h2", {}, `layer ${layer + 1}, head ${head + 1}`),
-    element("div", { class: "scroll" }, element("div", { class: "grid" }, canvas)), readout,
+    element("div", { class: "scroll" }, named ? labelled(canvas, grid, size) : element("div", { class: "grid" }, canvas)), readout,
     element("p", { class: "axis" }, "point at a symbol:"), queries.root,
     element("p", { class: "axis" }, "it looks at:"), below.root);
+}
+
+/* The heat map with the names of its rows and columns. */
+function labelled(canvas, grid, size) {
+  const names = (kind, symbols, side) => element("div", { class: kind }, symbols.map((one) =>
+    element("span", { title: one, style: { [side]: `${size}px`, "line-height": `${size}px` } }, one)));
+  return element("div", { class: "grid named" }, element("div"), names("across", grid.keys, "width"), names("down", grid.queries, "height"), canvas);
 }
 
 function described(grid, weights, query) {

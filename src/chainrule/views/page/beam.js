@@ -1,5 +1,10 @@
 /* The tree of a beam search: a click on a branch continues from there, alone; the trail leads back. */
 DRAWERS.beam = (data, root) => {
+  for (const model of data.models) root.append(element("section", {}, data.models.length > 1 ? element("h2", {}, model.name) : null, searched(model)));
+  root.append(element("p", { class: "note" }, "Natural log-probabilities of all symbols up to there; = 1 is the best text found."));
+};
+
+function searched(data) {
   const parents = [...data.parents.list()], logs = [...data.log_probabilities.list()];
   const lengths = [...data.lengths.list()], ranks = [...data.ranks.list()];
   const children = new Map();
@@ -26,7 +31,6 @@ DRAWERS.beam = (data, root) => {
     tree.replaceChildren(branch(state.from) ?? element("p", { class: "note" }, "Nothing continues from here."));
   };
   const dropped = element("input", { type: "checkbox", checked: true, on: { change: () => { state.dropped = dropped.checked; update(); } } });
-  root.append(element("div", { class: "controls" }, element("label", {}, dropped, "dropped ways")), trail, tree,
-    element("p", { class: "note" }, "Natural log-probabilities of all symbols up to there; = 1 is the best text found."));
   update();
-};
+  return element("div", {}, element("div", { class: "controls" }, element("label", {}, dropped, "dropped ways")), trail, tree);
+}

@@ -17,13 +17,16 @@ DRAWERS.cells = (data, root) => {
     const found = model.found.map((one) => element("tr", {},
       element("td", {}, element("button", { type: "button", on: { click: () => { state.tap = one.tap; state.unit = one.unit; input.value = one.unit + 1; update(); } } }, one.track)),
       [one.agreement, one.by_chance, one.untrained, one.probe, one.cost_on, one.cost_off].map((value) => element("td", {}, figure(value, 3))),
-      element("td", {}, one.real ? "yes" : "no")));
-    const head = ["track", "held out", "by chance", "untrained", "last eight symbols", "clamped, on", "clamped, off", "real"];
+      element("td", {}, one.real ? "yes" : "no"), element("td", {}, one.used ? "yes" : "no")));
+    const head = ["track", "held out", "by chance", "untrained", "last eight symbols", "clamped, on", "clamped, off", "better than all", "confirmed"];
     root.append(element("section", {}, title,
       element("div", { class: "controls" },
         choice("values", taps, taps.indexOf(state.tap), (at) => { state.tap = taps[at]; update(); }), element("label", {}, "unit", input)),
       drawn,
-      Object.entries(model.gates).map(([gate, [closed, open]]) => element("p", { class: "note" }, `${gate}: ${percent(closed)} closed, ${percent(open)} open`)),
+      Object.entries(model.gates).map(([gate, [low, high]]) => {
+        const [below, above] = gate.endsWith("candidate") ? ["near \u22121", "near 1"] : ["closed", "open"];
+        return element("p", { class: "note" }, `${gate}: ${percent(low)} ${below}, ${percent(high)} ${above}`);
+      }),
       found.length ? element("div", { class: "scroll" }, element("table", { class: "lens" }, element("tr", {}, head.map((one) => element("th", {}, one))), found)) : null));
     update();
   }

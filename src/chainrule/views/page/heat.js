@@ -1,4 +1,5 @@
-/* Heat maps on a canvas: one pixel for each number, enlarged by the style, so that large ones are drawn at once. */
+/* Heat maps on a canvas: one pixel for each number, enlarged by the style, so that large ones are drawn at once. A pixel is as
+   dark as the square root of its number: small ones are to be seen, too. */
 function cool() {
   const parts = getComputedStyle(document.documentElement).getPropertyValue("--cool").trim().split(/\s+/).map(Number);
   return parts.length === 3 && parts.every(Number.isFinite) ? parts : [43, 108, 176];
@@ -12,7 +13,7 @@ function heat(numbers, canvas = element("canvas")) {
   const values = numbers.values;
   for (let at = 0, place = 0; at < values.length; at += 1, place += 4) {
     pixels[place] = red; pixels[place + 1] = green; pixels[place + 2] = blue;
-    pixels[place + 3] = 255 * Math.min(1, Math.max(0, values[at]));
+    pixels[place + 3] = 255 * Math.sqrt(Math.min(1, Math.max(0, values[at])));
   }
   context.putImageData(image, 0, 0);
   return canvas;

@@ -6,10 +6,11 @@ DRAWERS.layers = (data, root) => {
       places.map((best, at) => {
         const chances = best.map((_, rank) => model.probabilities.at(layer, at, rank));
         const told = `layer ${layer + 1}, ${model.ahead ? "after" : "at"} ${model.symbols[at]}: ${best.map((one, rank) => `${one} ${percent(chances[rank])}`).join(", ")}`;
-        const show = () => { readout.textContent = told; };
+        const show = (event) => { readout.textContent = told; chosen(event.currentTarget, "symbol", { at, symbols: model.symbols }); };
         return element("td", { title: told, tabindex: 0, style: { background: shade("cool", 0.75 * chances[0]) }, on: { pointerenter: show, focus: show } }, best[0]);
       })));
-    const head = element("tr", {}, element("th"), model.symbols.map((one) => element("th", {}, one)));
+    const head = element("tr", { class: "symbols" }, element("th", {}, model.ahead ? "after" : "at"),
+      model.symbols.map((one) => element("th", { class: "symbol", data: { symbol: one } }, one)));
     root.append(element("section", {}, element("h2", {}, model.name),
       element("div", { class: "scroll" }, element("table", { class: "lens" }, head, rows.reverse())), readout));
   }

@@ -1,4 +1,4 @@
-/* Lines over 0, 1, 2 …, as SVG; a line is named where one points at it. One that is called like another and
+/* Lines of evenly spread values, as SVG; a line is named where one points at it. One that is called like another and
    ", before training" has its colour, and is dashed. */
 const BEFORE = ", before training";
 
@@ -16,19 +16,30 @@ function drawn(name, attributes, ...inside) {
   return made;
 }
 
-function plot(curves, across, upwards) {
-  const wide = 720, high = 280, left = 60;
+/* Round numbers between two others: multiples of 1, 2 or 5 times a power of ten; of whole ones no parts. */
+function ticks(low, high, whole = false) {
+  if (!(high > low)) return [low];
+  const rough = (high - low) / 5, power = 10 ** Math.floor(Math.log10(rough));
+  const step = Math.max(whole ? 1 : 0, power * [1, 2, 5, 10].find((one) => one * power >= rough * (1 - 1e-9)));
+  const first = Math.ceil(low / step - 1e-9), last = Math.floor(high / step + 1e-9);
+  return Array.from({ length: last - first + 1 }, (_, at) => (first + at) * step);
+}
+
+/* `span` is where the first value stands and where the last one does: 0, 1, 2 … if not given. */
+function plot(curves, across, upwards, span = null) {
+  const wide = Math.min(720, Math.max(320, innerWidth - 40)), high = 280, left = 60;
   const finite = curves.flatMap(([, values]) => values.filter(Number.isFinite));
   const low = Math.min(...finite, Infinity), top = Math.max(...finite, -Infinity), range = top > low ? top - low : 1;
-  const steps = Math.max(...curves.map(([, values]) => values.length), 2);
+  const steps = Math.max(...curves.map(([, values]) => values.length), 2), [begin, end] = span ?? [0, steps - 1];
   const x = (step) => left + (wide - left - 10) * step / (steps - 1), y = (value) => 12 + high - (value - low) / range * high;
   const picture = drawn("svg", { viewBox: `0 0 ${wide} ${high + 48}`, width: wide, class: "plot", role: "img" });
-  for (let mark = 0; mark <= 4; mark += 1) {
-    const value = low + range * mark / 4;
+  for (const value of finite.length ? ticks(low, low + range) : []) {
     picture.append(
       drawn("line", { x1: left, x2: wide - 10, y1: y(value), y2: y(value), class: "rule" }),
-      drawn("text", { x: left - 6, y: y(value) + 4, "text-anchor": "end" }, Number(value.toPrecision(3)).toString()),
-      drawn("text", { x: x(Math.round((steps - 1) * mark / 4)), y: high + 30, "text-anchor": "middle" }, String(Math.round((steps - 1) * mark / 4))));
+      drawn("text", { x: left - 6, y: y(value) + 4, "text-anchor": "end" }, Number(value.toPrecision(4)).toString().replace("-", "\u2212")));
+  }
+  for (const mark of ticks(begin, end, true)) {
+    picture.append(drawn("text", { x: x((mark - begin) / (end - begin || 1) * (steps - 1)), y: high + 30, "text-anchor": "middle" }, mark.toLocaleString("en")));
   }
   picture.append(drawn("text", { x: wide - 10, y: high + 46, "text-anchor": "end" }, across));
   const kinds = looks(curves.map(([name]) => name));

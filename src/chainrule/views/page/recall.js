@@ -7,5 +7,5 @@ DRAWERS.recall = (data, root) => {
     return even;
   };
   const curves = data.models.map((name, model) => [name, curve(data.probabilities.at(model).list())]);
-  root.append(plot(curves, `symbols back, from ${first}`, "probability of the symbol"));
+  root.append(plot(curves, "symbols back", "probability of the symbol", [first, far[far.length - 1]]));
 };

@@ -7,7 +7,7 @@ DRAWERS.surprise = (data, root) => {
     const bits = rows[model], mean = bits.reduce((sum, one) => sum + one, 0) / bits.length;
     const told = (at) => [`${data.symbols[at]}: ${figure(bits[at])} bits`, ...facts(data.facts[model][at]), ...(data.paths?.[model]?.[at] ?? []).map(asked)].join(", ");
     const { root: drawn } = line(data.symbols, data.spaced, (at) => shade("heat", 0.85 * bits[at] / CEILING), told);
-    root.append(element("section", {}, element("h2", {}, `${name}: ${figure(mean, 3)} bits per symbol`), drawn));
+    root.append(element("section", {}, element("h2", {}, `${name}: ${figure(mean, 3)} bits per ${data.unit}`), drawn));
   });
   if (rows.length === 2) root.append(difference(data, rows));
 };

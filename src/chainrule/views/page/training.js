@@ -7,9 +7,9 @@ DRAWERS.training = (data, root) => {
     const losses = curves.filter(([name]) => ["train", "valid"].includes(name));
     const layers = curves.filter(([name]) => name.startsWith("layer "));
     const rest = curves.filter((curve) => !losses.includes(curve) && !layers.includes(curve));
-    root.append(element("section", {}, element("h2", {}, model.name), plot(losses, `% of ${last} steps`, "loss, nats"),
-      layers.length ? plot(layers, `% of ${last} steps`, "share of a layer") : null, (model.kept ?? []).length ? onTheWay(model.kept) : null,
-      rest.map(([name, values]) => plot([[name, values]], `% of ${last} steps`, name))));
+    root.append(element("section", {}, element("h2", {}, model.name), plot(losses, "step", "loss, nats", [0, last]),
+      layers.length ? plot(layers, "step", "share of a layer", [0, last]) : null, (model.kept ?? []).length ? onTheWay(model.kept) : null,
+      rest.map(([name, values]) => plot([[name, values]], "step", name, [0, last]))));
   }
 };
 

@@ -20,7 +20,7 @@ from chainrule.models.sizing import transformer
 from chainrule.models.state import State
 from chainrule.nn import position, tap
 from chainrule.nn.attention import ACTIVATIONS, Block, BlockStack, DirectAttention, causal_mask
-from chainrule.nn.kv_cache import GROWTH, KVCache, PackedCache, RaggedCache, SourceCache
+from chainrule.nn.kv_cache import GROWTH, Cache, KVCache, PackedCache, RaggedCache, SourceCache
 from chainrule.symbols import PAD
 
 DEVIATION = 0.02  # of weights at the beginning
@@ -122,7 +122,7 @@ class DecoderConfig(TransformerConfig):
 class DecoderState(State):
     """Keys and values of every layer, how far each row has come, and those of a source, if there is one."""
 
-    caches: tuple[KVCache | RaggedCache | PackedCache, ...]  # (B, H, L, d) each
+    caches: tuple[Cache | RaggedCache | PackedCache, ...]  # (B, H, L, d) each
     length: Tensor  # (B,) symbols read
     real: Tensor  # (B, L) False where a column is padding
     source: SourceCache | None = None
@@ -132,7 +132,7 @@ class DecoderState(State):
         first = int(self.real.any(0).long().argmax()) if self.real.shape[1] else 0
         if first < GROWTH:
             return self
-        kept = (cache for cache in self.caches if isinstance(cache, KVCache))  # others have no padding
+        kept = (cache for cache in self.caches if isinstance(cache, Cache))  # others have no padding
         caches = tuple(cache.map(lambda one: one[:, :, first:]) for cache in kept)
         return replace(self, caches=caches, real=self.real[:, first:])
 
@@ -140,7 +140,7 @@ class DecoderState(State):
         assert isinstance(before, DecoderState)
         before = before.trimmed()
         real = torch.cat([before.real, tokens != PAD], 1)  # (B, L)
-        caches = tuple(cache.crop(real.shape[1]) for cache in self.caches if isinstance(cache, KVCache))
+        caches = tuple(cache.crop(real.shape[1]) for cache in self.caches if isinstance(cache, Cache))
         return replace(self, caches=caches, length=before.length + (tokens != PAD).sum(1), real=real)
 
     def beside(self, others: Sequence[State]) -> State:
@@ -154,7 +154,7 @@ class DecoderState(State):
 
     def rows(self) -> list[list[KVCache]]:
         """For every layer the cache of each row."""
-        return [cache.split() if isinstance(cache, KVCache) else list(cache.rows) for cache in self.caches]
+        return [cache.split() if isinstance(cache, Cache) else list(cache.rows) for cache in self.caches]
 
     def packed(self, others: Sequence[State], lengths: Sequence[int]) -> State | None:
         states = [one for one in (self, *others) if isinstance(one, DecoderState)]

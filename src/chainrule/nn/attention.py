@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from chainrule.nn import tap
 from chainrule.nn.dropout import Dropout
-from chainrule.nn.kv_cache import KVCache, SourceCache
+from chainrule.nn.kv_cache import Cache, KVCache, SourceCache
 from chainrule.nn.position import rotated
 from chainrule.nn.product import Linear
 
@@ -66,7 +66,7 @@ def padding_mask(real: Tensor) -> AttentionMask:
     return AttentionMask(allowed=(real | ~real.any(1, keepdim=True))[:, None, None])  # (B, 1, 1, S)
 
 
-def attend(part: nn.Module, queries: Tensor, cache: KVCache, mask: AttentionMask) -> Tensor:
+def attend(part: nn.Module, queries: Tensor, cache: Cache, mask: AttentionMask) -> Tensor:
     """Scaled dot-product attention: softmax(Q K' / sqrt(d)) V of queries (B, H, T, d), all heads joined (B, T, D)."""
     if tap.is_tapped(part, "weights"):
         weights = tap.tell(part, "weights", attention_weights(queries, cache.keys, mask))  # (B, H, T, L)
@@ -114,16 +114,9 @@ class Attention(nn.Module):
         padding = ~real[:, None, :, None]  # (B, 1, S, 1)
         return KVCache(keys.masked_fill(padding, 0.0), values.masked_fill(padding, 0.0))
 
-    def forward(
-        self, vectors: Tensor, cache: KVCache, mask: AttentionMask, places: Tensor | None = None
-    ) -> Tensor:
-        """Rows stand at these `places` (B,) of the memory, if not all in order."""
-        asked = self.q(vectors)  # (B, T, D)
-        if places is not None:
-            asked = asked.new_zeros(len(cache.keys), *asked.shape[1:]).index_copy_(0, places, asked)
-        [queries] = _in_heads(asked, self.heads, 1)  # (B, H, T, d)
-        found = attend(self, queries, cache, mask)  # (B, T, D)
-        return self.out(found if places is None else found.index_select(0, places))  # type: ignore[no-any-return]
+    def forward(self, vectors: Tensor, cache: Cache, mask: AttentionMask) -> Tensor:
+        [queries] = _in_heads(self.q(vectors), self.heads, 1)  # (B, H, T, d)
+        return self.out(attend(self, queries, cache, mask))  # type: ignore[no-any-return]
 
 
 class SelfAttention(nn.Module):
@@ -152,8 +145,8 @@ class SelfAttention(nn.Module):
         return KVCache(empty, empty)
 
     def forward(
-        self, vectors: Tensor, cache: KVCache | None, mask: AttentionMask
-    ) -> tuple[Tensor, KVCache | None]:
+        self, vectors: Tensor, cache: Cache | None, mask: AttentionMask
+    ) -> tuple[Tensor, Cache | None]:
         queries, keys, values = _in_heads(self.qkv(vectors), self.heads, 3)  # (B, H, T, d) each
         found, cache = _attend_to_itself(self, queries, keys, values, cache, mask)
         return self.out(found), cache
@@ -190,15 +183,15 @@ class DirectAttention(nn.Module):
         return KVCache(keys, values)
 
     def forward(
-        self, vectors: Tensor, cache: KVCache | None, mask: AttentionMask
-    ) -> tuple[Tensor, KVCache | None]:
+        self, vectors: Tensor, cache: Cache | None, mask: AttentionMask
+    ) -> tuple[Tensor, Cache | None]:
         queries, keys, values = (one.unsqueeze(1) for one in (self.q(vectors), self.k(vectors), vectors))
         return _attend_to_itself(self, queries, keys, values, cache, mask)
 
 
 def _attend_to_itself(
-    part: nn.Module, queries: Tensor, keys: Tensor, values: Tensor, cache: KVCache | None, mask: AttentionMask
-) -> tuple[Tensor, KVCache | None]:
+    part: nn.Module, queries: Tensor, keys: Tensor, values: Tensor, cache: Cache | None, mask: AttentionMask
+) -> tuple[Tensor, Cache | None]:
     """What queries (B, H, T, d) find in the cache and among their own symbols, and the cache with these."""
     if mask.rotation is not None:
         queries, keys = rotated(queries, mask.rotation), rotated(keys, mask.rotation)
@@ -264,16 +257,15 @@ class Block(nn.Module):
     def forward(
         self,
         vectors: Tensor,
-        cache: KVCache | None,
+        cache: Cache | None,
         mask: AttentionMask,
-        source: KVCache | None = None,
+        source: Cache | None = None,
         source_mask: AttentionMask | None = None,
-        places: Tensor | None = None,
-    ) -> tuple[Tensor, KVCache | None]:
+    ) -> tuple[Tensor, Cache | None]:
         found, cache = self.attention(self._before(self.attention_norm, vectors), cache, mask)
         vectors = self._after(self.attention_norm, vectors, found)
         if self.cross is not None and self.cross_norm is not None:
-            found = self.cross(self._before(self.cross_norm, vectors), source, source_mask, places)
+            found = self.cross(self._before(self.cross_norm, vectors), source, source_mask)
             vectors = self._after(self.cross_norm, vectors, found)
         found = self.mlp(self._before(self.mlp_norm, vectors))
         return tap.tell(self, "output", self._after(self.mlp_norm, vectors, found)), cache
@@ -319,18 +311,15 @@ class BlockStack(nn.Module):
     def forward(
         self,
         vectors: Tensor,
-        caches: Sequence[KVCache] | None,
+        caches: Sequence[Cache] | None,
         mask: AttentionMask,
         source: SourceCache | None = None,
-    ) -> tuple[Tensor, tuple[KVCache, ...]]:
+    ) -> tuple[Tensor, tuple[Cache, ...]]:
         """Without `caches`, nothing is remembered either."""
-        if source is not None and any(tap.is_tapped(block.cross, "weights") for block in self.all):
-            source = source.settled()
         after, source_mask = [], None if source is None else padding_mask(source.real)
-        places = None if source is None else source.places
         for place, block in enumerate(self.all):
             before = caches[place] if caches else None
             known = None if source is None else source.blocks[place]
-            vectors, cache = block(vectors, before, mask, known, source_mask, places)  # (B, T, D)
+            vectors, cache = block(vectors, before, mask, known, source_mask)  # (B, T, D)
             after.append(cache)
         return vectors, tuple(after) if caches else ()

@@ -10,6 +10,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from chainrule.nn import single_query
+from chainrule.nn.single_query import suits
+
 GROWTH = 64  # columns that a full buffer gains at least
 MANY = (
     16  # rows of a step from which plain products are faster than torch's kernel, which is for many queries
@@ -19,21 +22,17 @@ MANY = (
 class KVBuffer:
     """Memory for keys (B, H, C, d) and values (B, H, C, v), of which the first `used` columns are filled.
 
-    A column of all rows and heads lies in one piece (C, B, H, …), so that rows are reordered in few large copies.
+    A column of all rows and heads lies in one piece (C, B, H, …), so that it is written at once.
     """
 
-    def __init__(self, keys: Tensor, values: Tensor, columns: int, rows: Tensor | None = None) -> None:
-        """With `columns` in all; of the keys and values these `rows` (B,), or all."""
-        _, heads, self.used, _ = keys.shape
-        count = len(keys) if rows is None else len(rows)
+    def __init__(self, keys: Tensor, values: Tensor, columns: int) -> None:
+        """With `columns` in all."""
+        count, heads, self.used, _ = keys.shape
         self.columns = columns
         self._keys = keys.new_empty(columns, count, heads, keys.shape[3])
         self._values = values.new_empty(columns, count, heads, values.shape[3])
         for filled, given in ((self._keys, keys), (self._values, values)):
-            if rows is None:
-                filled[: self.used] = given.permute(2, 0, 1, 3)
-            else:
-                torch.index_select(given.permute(2, 0, 1, 3), 1, rows, out=filled[: self.used])
+            filled[: self.used] = given.permute(2, 0, 1, 3)
 
     def add(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """All keys and values with these ones behind them."""
@@ -50,62 +49,54 @@ class KVCache:
 
     New ones are written into a buffer, behind those that are there. When the buffer is full, or another continuation of
     this cache has written there, everything moves to a new one. So a cache never changes, and extending it costs no
-    copies. Rows that are selected are copied when it is extended, straight to where they are wanted.
+    copies.
     """
 
     keys: Tensor
     values: Tensor
     buffer: KVBuffer | None = None
-    rows: Tensor | None = None  # those that were selected, and not yet copied
 
     @property
     def length(self) -> int:
         """L."""
         return self.keys.shape[2]
 
-    def select(self, rows: Tensor) -> KVCache:
+    def select(self, rows: Tensor) -> KVCache | ForkedCache:
         """Only these rows (K,), in this order."""
-        return replace(self, rows=rows if self.rows is None else self.rows.index_select(0, rows))
+        if suits(self.keys) and suits(self.values):
+            return ForkedCache.of(self).select(rows)
+        return self.map(lambda one: one.index_select(0, rows))
 
     def settled(self) -> KVCache:
-        """The same, selected rows being copied."""
-        if self.rows is None:
-            return self
-        return KVCache(self.keys.index_select(0, self.rows), self.values.index_select(0, self.rows))
+        """The same, all rows lying side by side."""
+        return self
 
     def map(self, function: Callable[[Tensor], Tensor]) -> KVCache:
         """The function on keys and on values; whoever extends the result begins a buffer of its own."""
-        here = self.settled()
-        return KVCache(function(here.keys), function(here.values))
+        return KVCache(function(self.keys), function(self.values))
 
     def crop(self, length: int) -> KVCache:
         """Only the first `length` columns; this cache, and whatever extended it, must not be used any more."""
-        here = self.settled()
-        if here.buffer is not None:
-            here.buffer.used = length
-        return KVCache(here.keys[:, :, :length], here.values[:, :, :length], here.buffer)
+        if self.buffer is not None:
+            self.buffer.used = length
+        return KVCache(self.keys[:, :, :length], self.values[:, :, :length], self.buffer)
 
     def extended(self, keys: Tensor, values: Tensor) -> KVCache:
         """With keys and values (B, H, T, d) of new symbols."""
         if torch.is_grad_enabled():
-            here = self.settled()
             if not self.length:
                 return KVCache(keys, values)
-            return KVCache(torch.cat([here.keys, keys], 2), torch.cat([here.values, values], 2))
-        length = self.length + keys.shape[2]
-        buffer = None if self.rows is not None else self.buffer
+            return KVCache(torch.cat([self.keys, keys], 2), torch.cat([self.values, values], 2))
+        length, buffer = self.length + keys.shape[2], self.buffer
         if buffer is None or buffer.used != self.length or length > buffer.columns:
-            spare = 0 if self.rows is not None else max(GROWTH, length // 2)  # rows that move will move again
-            columns = length + spare
-            buffer = KVBuffer(self.keys, self.values, columns, self.rows)
+            buffer = KVBuffer(self.keys, self.values, length + max(GROWTH, length // 2))
         return KVCache(*buffer.add(keys, values), buffer)
 
     def split(self) -> list[KVCache]:
         """One cache for each row."""
-        here = self.settled()
-        if len(here.keys) == 1:
-            return [here]
-        each = zip(torch.split(here.keys, 1), torch.split(here.values, 1), strict=True)
+        if len(self.keys) == 1:
+            return [self]
+        each = zip(torch.split(self.keys, 1), torch.split(self.values, 1), strict=True)
         return [KVCache(keys, values) for keys, values in each]
 
     def attended(self, queries: Tensor, allowed: Tensor | None, causal: bool) -> Tensor:
@@ -116,6 +107,98 @@ class KVCache:
         if allowed is not None:
             scores = scores.masked_fill(~allowed, -torch.inf)
         return scores.softmax(-1) @ self.values
+
+
+class ColumnPool:
+    """Memory for columns of keys (C, H, d) and values (C, H, v), of which the first `used` are filled for good."""
+
+    def __init__(self, keys: Tensor, values: Tensor) -> None:
+        self.keys, self.values, self.used = keys, values, len(keys)
+
+    def add(self, keys: Tensor, values: Tensor) -> int:
+        """Write columns (N, H, …) behind the others: the place of the first one."""
+        first, self.used = self.used, self.used + len(keys)
+        if self.used > len(self.keys):
+            self.keys, self.values = (self._roomy(one, first) for one in (self.keys, self.values))
+        self.keys[first : self.used], self.values[first : self.used] = keys, values
+        return first
+
+    def _roomy(self, filled: Tensor, used: int) -> Tensor:
+        """The same columns with as much room again."""
+        found = filled.new_empty(2 * self.used, *filled.shape[1:])
+        found[:used] = filled[:used]
+        return found
+
+
+@dataclass(frozen=True)
+class ForkedCache:
+    """KV cache of rows that fork, as those of a beam do: columns stand in a pool, and every row names its own.
+
+    So none is copied when rows are selected, and rows share what they have in common.
+    """
+
+    pool: ColumnPool
+    places: Tensor  # (B, L)
+
+    @classmethod
+    def of(cls, cache: KVCache) -> ForkedCache:
+        """The same, its columns copied once."""
+        rows, _, length, _ = cache.keys.shape
+        keys, values = (one.permute(2, 0, 1, 3).flatten(0, 1) for one in (cache.keys, cache.values))
+        places = torch.arange(length * rows).view(length, rows).t()
+        return cls(ColumnPool(keys.contiguous(), values.contiguous()), places)
+
+    @property
+    def length(self) -> int:
+        """L."""
+        return self.places.shape[1]
+
+    @property
+    def keys(self) -> Tensor:
+        """Side by side (B, H, L, d), as `attend` shows them to those who listen."""
+        return self.pool.keys[self.places].transpose(1, 2)
+
+    @property
+    def values(self) -> Tensor:
+        """Side by side (B, H, L, v)."""
+        return self.pool.values[self.places].transpose(1, 2)
+
+    def select(self, rows: Tensor) -> ForkedCache:
+        """Only these rows (K,), in this order."""
+        return replace(self, places=self.places.index_select(0, rows))
+
+    def settled(self) -> KVCache:
+        """The same, all rows lying side by side."""
+        return KVCache(self.keys, self.values)
+
+    def map(self, function: Callable[[Tensor], Tensor]) -> KVCache:
+        """The function on keys and on values."""
+        return self.settled().map(function)
+
+    def crop(self, length: int) -> ForkedCache:
+        """Only the first `length` columns."""
+        return replace(self, places=self.places[:, :length])
+
+    def extended(self, keys: Tensor, values: Tensor) -> KVCache | ForkedCache:
+        """With keys and values (B, H, T, d) of new symbols."""
+        if not suits(keys):
+            return self.settled().extended(keys, values)
+        rows, _, new, _ = keys.shape
+        first = self.pool.add(*(one.transpose(1, 2).flatten(0, 1) for one in (keys, values)))
+        places = torch.arange(first, first + rows * new).view(rows, new)
+        return replace(self, places=torch.cat([self.places, places], 1))
+
+    def split(self) -> list[KVCache]:
+        """One cache for each row."""
+        return self.settled().split()
+
+    def attended(self, queries: Tensor, allowed: Tensor | None, causal: bool) -> Tensor:
+        """Scaled dot-product attention (B, H, T, d) of queries (B, H, T, d)."""
+        if queries.shape[2] > 1 or not suits(queries):
+            return self.settled().attended(queries, allowed, causal)
+        inside = None if allowed is None else allowed[:, 0, 0].expand_as(self.places)
+        pool = self.pool.keys, self.pool.values
+        return single_query.attended(queries[:, :, 0], *pool, self.places, inside)[:, :, None]
 
 
 @dataclass(frozen=True)
@@ -189,52 +272,19 @@ def _behind(keys: Tensor, new: int) -> tuple[Tensor | None, bool]:
 
 @dataclass(frozen=True)
 class SourceCache:
-    """KV cache of a source: the keys and values of every block, computed once and never extended.
+    """KV cache of a source: the keys and values of every block, computed once and never extended."""
 
-    Rows of a beam come and go within their source. So they are given `places` among the rows that are there, which
-    all hold the same for a source, and nothing is copied until a quarter of these stand empty.
-    """
-
-    blocks: tuple[KVCache, ...]  # (P, H, S, d) each, zero where a column is padding
-    real: Tensor  # (P, S) False where a column is padding
-    owner: Tensor | None = None  # (P,) the number of the source of each; None: they are all different
-    places: Tensor | None = None  # (B,) where each row stands; None: rows and places are the same
-
-    def settled(self) -> SourceCache:
-        """The same with a place for each row, and none empty."""
-        return self if self.places is None else self._at(self.places)
+    blocks: tuple[KVCache | ForkedCache, ...]  # (B, H, S, d) each, zero where a column is padding
+    real: Tensor  # (B, S) False where a column is padding
 
     def map(self, function: Callable[[Tensor], Tensor]) -> SourceCache:
         """The function on all tensors inside."""
-        here = self.settled()
-        return SourceCache(tuple(block.map(function) for block in here.blocks), function(here.real))
+        return SourceCache(tuple(block.map(function) for block in self.blocks), function(self.real))
 
     def select(self, rows: Tensor) -> SourceCache:
         """Only these rows (K,), in this order."""
-        places = rows if self.places is None else self.places.index_select(0, rows)
-        if self.owner is None or 4 * len(rows) < 3 * len(self.owner):
-            return self._at(places)
-        owner = self.owner.index_select(0, places)  # (K,)
-        if len(owner) == len(self.owner) and torch.equal(owner, self.owner):
-            return replace(self, places=None)
-        found = _placed(owner, self.owner)
-        return self._at(places) if found is None else replace(self, places=found)
-
-    def _at(self, places: Tensor) -> SourceCache:
-        """What is at these places (B,), copied."""
-        owner = places if self.owner is None else self.owner.index_select(0, places)
-        blocks = tuple(block.select(places).settled() for block in self.blocks)
-        return SourceCache(blocks, self.real.index_select(0, places), owner)
+        blocks = tuple(block.select(rows) for block in self.blocks)
+        return SourceCache(blocks, self.real.index_select(0, rows))
 
 
-def _placed(rows: Tensor, there: Tensor) -> Tensor | None:
-    """A place (K,) of its own for each of rows of these sources (K,) among those that hold some (P,); None: too few."""
-    count = int(there.max()) + 1
-    room, wanted = there.bincount(minlength=count), rows.bincount(minlength=count)
-    if bool((wanted > room).any()):
-        return None
-    order, own = there.argsort(stable=True), rows.argsort(stable=True)
-    number = torch.arange(len(rows), device=rows.device)
-    first, start = room.cumsum(0) - room, wanted.cumsum(0) - wanted  # of each source
-    sources = rows[own]
-    return torch.empty_like(rows).index_copy_(0, own, order[first[sources] + number - start[sources]])
+Cache = KVCache | ForkedCache

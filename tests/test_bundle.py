@@ -332,8 +332,8 @@ def test_a_manifest_that_is_a_device_is_not_read(saved: Path) -> None:
 
 def test_names_that_are_no_unicode_are_saved_and_come_back(words: Bundle, tmp_path: Path) -> None:
     name = b"caf\xe9.txt".decode(errors="surrogateescape")
-    Bundle.of(words.codec, words.model, {"data": name}).save(tmp_path / "lm")
-    assert load(tmp_path / "lm").card["data"] == name
+    Bundle.of(words.codec, words.model, {"data": {"name": name}}).save(tmp_path / "lm")
+    assert load(tmp_path / "lm").card["data"]["name"] == name
 
 
 @pytest.mark.parametrize(

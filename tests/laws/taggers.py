@@ -18,9 +18,10 @@ from tagged import columns, tagged
 SMALL = {"epochs": 15, "width": 16, "lr": 0.02, "batch_size": 16, "head_dropout": 0.0}
 RECURRENT = SMALL | {"embedding": 16, "dropout": 0.0, "letters": "none"}
 TOWER = SMALL | {"heads": 2, "layers": 1, "context": 12, "dropout": 0.0}
+WINDOWS = {"epochs": 20, "embedding": 16, "filters": 8, "lr": 0.03, "letters": "none"}
 SETTINGS: dict[str, dict[str, Any]] = {
     "most-frequent-tag": {},
-    "cnn": {"epochs": 20, "embedding": 16, "filters": 8, "lr": 0.03, "head_layers": 1, "head_units": 8},
+    "cnn": WINDOWS | {"head_layers": 1, "head_units": 8},
     "lstm": RECURRENT | {"crf": True},
     "bert": TOWER,
 }

@@ -63,6 +63,8 @@ def _run(words: list[str], alone: bool) -> int:
         SAVES[words[0]](*words[1:])
     except Exception as error:
         return explain(error, False, False)
+    except KeyboardInterrupt:  # a program in Python decides itself what becomes of it
+        return SIGNALS[signal.SIGINT]
     return 0
 
 

@@ -13,6 +13,7 @@ import pytest
 import chainrule as cr
 from chainrule.errors import ChainruleError
 from chainrule.store import manifest, tensors
+from chainrule.train.mix import mix
 
 TEXTS = ["she was late", "he was not", "it was fine", "all of it"] * 6
 ANSWERS: dict[str, list[Any]] = {
@@ -160,3 +161,21 @@ def test_a_card_that_says_something_else_is_refused(wrong: dict[str, Any], tmp_p
     assert cr.load(tmp_path / "m").history
     with pytest.raises(ChainruleError, match=r"card\.json is damaged"):
         signed(tmp_path / "m", changed_json("card.json", **wrong))
+
+
+def test_an_ensemble_without_a_model_for_each_head_is_refused(tmp_path: Path) -> None:
+    data = {"text": TEXTS, "label": ANSWERS["regress"]}
+    models = [cr.fit(data, model=name, task="regress") for name in ("majority", "bag")]
+    mix(models, data).save(tmp_path / "m")
+    config = json.loads((tmp_path / "m" / "config.json").read_text())
+    alone = config["model"] | {"weights": [], "parts": []}
+    with pytest.raises(ChainruleError, match=r"0 models has \d heads"):
+        signed(tmp_path / "m", changed_json("config.json", model=alone))
+
+
+@pytest.mark.parametrize("array", ["keys", "probabilities", "lengths"])
+def test_a_lexicon_of_other_kinds_of_numbers_is_refused(array: str, tmp_path: Path) -> None:
+    cr.fit({"source": TEXTS, "target": TEXTS}, model="ibm1", codec="words", min_count=1).save(tmp_path / "m")
+    kind = np.float32 if array == "keys" else np.int64
+    with pytest.raises(ChainruleError, match="lexicon"):
+        signed(tmp_path / "m", changed_arrays(array, lambda one: one.astype(kind)))

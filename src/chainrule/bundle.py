@@ -385,7 +385,8 @@ def _loaded(folder: Path, verify: bool) -> Bundle:
     body = kind.from_arrays(
         model_config, {name: one for name, one in arrays.items() if not name.startswith(HEAD)}
     )
-    return Bundle(codecs, body, task, saved_head(config.get("head"), arrays), read_card(folder / CARD))
+    head = saved_head(config.get("head"), arrays, model_config)
+    return Bundle(codecs, body, task, head, read_card(folder / CARD))
 
 
 def _named(part: Codec | Head) -> dict[str, Any]:

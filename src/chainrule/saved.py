@@ -76,14 +76,24 @@ def saved_codec(folder: Path, described: Mapping[str, Any]) -> Codec:
     return kind.load(folder, kind.Config.from_values(described["config"]))
 
 
-def saved_head(described: Mapping[str, Any] | None, arrays: Mapping[str, np.ndarray]) -> Head | None:
+def saved_head(
+    described: Mapping[str, Any] | None, arrays: Mapping[str, np.ndarray], body: ModelConfig
+) -> Head | None:
+    """The head of a body with this config; each model of an ensemble has its own."""
     if described is None:
         return None
     from chainrule.heads.base import head
 
     kind = head(described["name"])
     own = {name.removeprefix(HEAD): one for name, one in arrays.items() if name.startswith(HEAD)}
-    return kind.from_arrays(kind.Config.from_values(described["config"]), own)
+    found = kind.from_arrays(kind.Config.from_values(described["config"]), own)
+    heads, models = getattr(found.config, "parts", None), getattr(body, "parts", ())
+    if heads is not None and len(heads) != len(models):
+        raise BundleError(
+            f"An ensemble of {len(models)} models has {len(heads)} heads, and should have as many. "
+            "Copy or save the model again."
+        )
+    return found
 
 
 def read_card(path: Path) -> dict[str, Any]:

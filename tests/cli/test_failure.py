@@ -222,3 +222,9 @@ def test_closed_standard_input_is_explained(
 def test_the_package_can_be_run_as_a_module() -> None:
     done = subprocess.run([sys.executable, "-m", "chainrule", "--version"], capture_output=True, text=True)
     assert done.returncode == 0 and __version__ in done.stdout
+
+
+@pytest.mark.parametrize("words", [["import", "arpa", "a\0b", "-o", "c"], ["export", "hf", "a\0b", "-"]])
+def test_no_argument_holds_a_nul(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 2
+    assert "holds a NUL" in capsys.readouterr().err

@@ -41,6 +41,7 @@ from chainrule.cli import (
     translate,
 )
 from chainrule.cli.verb import DataVerb, ReadingVerb, Verb, Verbs
+from chainrule.errors import ConfigError
 from chainrule.progress import quiet
 
 app = typer.Typer(
@@ -101,6 +102,9 @@ def _front(
 
 def run(words: Sequence[str], began: float | None = None) -> int:
     """Run one command, which `began` at a moment of `time.monotonic`; errors are raised, an exit is its code."""
+    odd = [word for word in words if "\0" in word]
+    if odd:  # no shell can write it, a program that calls this can
+        raise ConfigError(f"{odd[0]!r} holds a NUL, which no argument can have. Leave it out.")
     with quiet("--quiet" in words or "-q" in words):
         code = app(list(words), standalone_mode=False, prog_name="chainrule", obj=began)
     if code == STOPPED:  # typer makes this number of a KeyboardInterrupt; we have something to say about it

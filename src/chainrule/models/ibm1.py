@@ -238,7 +238,9 @@ class Ibm1(ArrayLearner, LanguageModel):
         found = cls(config, lexicon, np.array(arrays["unigram"]), np.array(arrays["lengths"]))
         keys = lexicon.keys
         if (
-            (found.unigram.shape, found.lengths.shape, keys.shape)
+            keys.dtype.kind != "i"
+            or any(one.dtype.kind != "f" for one in (lexicon.probabilities, found.unigram, found.lengths))
+            or (found.unigram.shape, found.lengths.shape, keys.shape)
             != ((config.vocab_size,), (3,), lexicon.probabilities.shape)
             or (len(keys) and not 0 <= keys[0] <= keys[-1] < found.sources * config.vocab_size)
             or (np.diff(keys) <= 0).any()

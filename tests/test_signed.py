@@ -163,14 +163,16 @@ def test_a_card_that_says_something_else_is_refused(wrong: dict[str, Any], tmp_p
         signed(tmp_path / "m", changed_json("card.json", **wrong))
 
 
-def test_an_ensemble_without_a_model_for_each_head_is_refused(tmp_path: Path) -> None:
+def test_an_ensemble_without_a_model_or_a_codec_is_refused(tmp_path: Path) -> None:
     data = {"text": TEXTS, "label": ANSWERS["regress"]}
     models = [cr.fit(data, model=name, task="regress") for name in ("majority", "bag")]
     mix(models, data).save(tmp_path / "m")
     config = json.loads((tmp_path / "m" / "config.json").read_text())
     alone = config["model"] | {"weights": [], "parts": []}
-    with pytest.raises(ChainruleError, match=r"0 models has \d heads"):
-        signed(tmp_path / "m", changed_json("config.json", model=alone))
+    other = config["model"] | {"parts": [one | {"reads": "text.9"} for one in config["model"]["parts"]]}
+    for model, told in ((alone, r"0 models has \d heads"), (other, "no codec for 'text.9'")):
+        with pytest.raises(ChainruleError, match=told):
+            signed(tmp_path / "m", changed_json("config.json", model=model))
 
 
 @pytest.mark.parametrize("array", ["keys", "probabilities", "lengths"])

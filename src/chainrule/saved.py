@@ -128,7 +128,9 @@ def _is_number(value: Any) -> bool:
 
 def check(folder: Path, task: Task, codecs: Mapping[str, Codec], config: ModelConfig) -> None:
     """Every column has a codec, and the model its ids: else there would be wrong numbers without a word."""
-    missing = next((role.name for role in task.roles() if role.name not in codecs), None)
+    wanted = [role.name for role in task.roles()]
+    wanted += [part["reads"] for part in getattr(config, "parts", ()) if "reads" in part]  # of an ensemble
+    missing = next((name for name in wanted if name not in codecs), None)
     if missing is not None:
         raise BundleError(
             f"{folder / CONFIG} is damaged: there is no codec for {missing!r}, which a model for {task.name!r} reads. "

@@ -86,10 +86,12 @@ def executed(
 ) -> Ended:
     """A command in a process of its own."""
     points, began = points or shim.Points(fault, at), time.monotonic()
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])  # until the command is there to hear it
     with tempfile.TemporaryFile(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as told:
         child = os.fork()
         if not child:
             _execute(words, points, told.fileno())
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
         if send is not None:
             time.sleep(send[1])
             os.kill(child, send[0])
@@ -109,6 +111,7 @@ def _execute(words: list[str], points: shim.Points, told: int) -> None:
         served.install()
         sys.argv = ["chainrule", *words]
         with shim.installed(points):
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
             code = _run(words, True)  # with the handlers of a command
         sys.stdout.flush(), sys.stderr.flush()
     finally:

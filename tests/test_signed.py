@@ -150,6 +150,7 @@ def test_forecasts_that_are_far_off_have_figures_that_are_numbers(tmp_path: Path
         {"history": [{"step": 1, "train": 2.0}]},
         {"history": [{"step": 10**400, "train": 2.0, "valid": 1.0}]},
         {"losses": [{"step": 1, "train": 10**400}]},
+        {"history": [{"step": 1, "train": 2.0, "valid": 1.0, "layer 0": [1.0]}]},
         {"history": {}},
         {"figures": {"test": 3}},
         {"data": "text.txt"},

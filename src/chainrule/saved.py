@@ -110,14 +110,12 @@ def read_card(path: Path) -> dict[str, Any]:
 
 
 def _is_curve(rows: list[Any], keys: tuple[str, ...]) -> bool:
-    """Whether each row has a step that is a number, and these values, which may be none."""
+    """Whether each row has a step that is a number, these values, and nothing but numbers, or none."""
     return all(
         isinstance(row, dict)
         and _is_number(row.get("step"))
-        and all(
-            (name in row and isinstance(row[name], float | None)) or _is_number(row.get(name))
-            for name in keys
-        )
+        and all(name in row for name in keys)
+        and all(isinstance(one, float | None) or _is_number(one) for one in row.values())
         for row in rows
     )
 

@@ -75,5 +75,5 @@ def over_training(bundle: Bundle) -> tuple[np.ndarray, np.ndarray]:
     """The steps (N,) of validations while the task was learnt, and the share (N, layers) of every layer there."""
     judged = [row for row in bundle.card.get("history", ()) if "layer 0" in row]
     names = [name for name in (judged[0] if judged else {}) if name.startswith("layer ")]
-    shares = np.array([[float(row[name]) for name in names] for row in judged])
+    shares = np.array([[row.get(name) for name in names] for row in judged], float)
     return np.array([int(row["step"]) for row in judged], int), shares.reshape(len(judged), len(names))

@@ -6,14 +6,16 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 PROGRAM = """
-import sys, time
+import os, time
 from chainrule.serve.workers import Workers
 
 def work(number):
-    print(number, flush=True)
+    os.write(1, f"{number}\\n".encode())  # in one piece: the other writes, too
     time.sleep(60)
 
 Workers(2, work).run()
@@ -21,9 +23,15 @@ print("over", flush=True)
 """
 
 
-def begun() -> subprocess.Popen[str]:
+@contextmanager
+def begun() -> Iterator[subprocess.Popen[str]]:
+    """A program with two workers, which does not outlive a test that fails."""
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    return subprocess.Popen([sys.executable, "-c", PROGRAM], text=True, **pipes)  # type: ignore[call-overload,no-any-return]
+    with subprocess.Popen([sys.executable, "-c", PROGRAM], text=True, **pipes) as process:  # type: ignore[call-overload]
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def children(pid: int) -> list[int]:
